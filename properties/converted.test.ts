@@ -66,7 +66,7 @@ function requestTimesOf(state: State): string[] {
     if (item.type !== 'call' && !(item.type === 'message' && item.source === 'agent')) return []
     const { reply } = item
     const hasSameId = reply !== null && reply.id !== null && reply.id === before?.id
-    // One id may be of several replies: the first item of each has its record, all have its request.
+    // Several replies may share an id: the first item of each has its record, all have its request.
     const hasSameRequest = hasSameId && reply.after === before?.after
     // A user message ends a reply, unless the log proves that both items follow one request.
     const isProven = reply?.after !== undefined || !isNewTurn

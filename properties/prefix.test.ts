@@ -142,28 +142,34 @@ const WORK = [
 ] as const satisfies readonly WorkOccurrence[]
 
 describe('M12, M13, M15 and M18, replies with working calls', () => {
-  it.each(GRAMMARS.map(({ name }) => name as WireGrammar))('%s', (grammar) => {
-    const tally = new Tally<Occurrence>()
-    always(workPlans, (plan) => tally.count(playWire(grammar, plan)), RUNS / 2)
-    tally.require(WORK)
-  })
+  it.each(GRAMMARS.map(({ name }) => name as WireGrammar))(
+    '%s: working calls change no earlier request',
+    (grammar) => {
+      const tally = new Tally<Occurrence>()
+      always(workPlans, (plan) => tally.count(playWire(grammar, plan)), RUNS / 2)
+      tally.require(WORK)
+    },
+  )
 })
 
 describe('M12, M13 and M15, replies in later requests', () => {
-  it.each(Object.keys(WIRES) as WireGrammar[])('%s', (grammar) => {
-    const tally = new Tally<Occurrence>()
-    always(plans, (plan) => tally.count(playWire(grammar, plan)), RUNS / 2)
-    const signs: readonly Occurrence[] =
-      grammar === 'openai-chat'
-        ? []
-        : [
-            'signed_parts_sent',
-            'signed_parts_omitted',
-            'signed_again_after_a_change',
-            'signed_after_masks',
-            'another_model',
-            'cut_between_calls',
-          ]
-    tally.require([...signs, 'steered', 'another_branch', 'mask_moved', 'shared'])
-  })
+  it.each(Object.keys(WIRES) as WireGrammar[])(
+    '%s: a reply is sent after the messages that it saw, or without its signed parts',
+    (grammar) => {
+      const tally = new Tally<Occurrence>()
+      always(plans, (plan) => tally.count(playWire(grammar, plan)), RUNS / 2)
+      const signs: readonly Occurrence[] =
+        grammar === 'openai-chat'
+          ? []
+          : [
+              'signed_parts_sent',
+              'signed_parts_omitted',
+              'signed_again_after_a_change',
+              'signed_after_masks',
+              'another_model',
+              'cut_between_calls',
+            ]
+      tally.require([...signs, 'steered', 'another_branch', 'mask_moved', 'shared'])
+    },
+  )
 })

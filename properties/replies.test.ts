@@ -112,7 +112,7 @@ const isFixed = ({ text }: SentPart): boolean => text === NO_ANSWER
 
 const isText = ({ text, type }: SentPart): boolean => text !== undefined || type === 'message'
 
-/** Without blank texts of outputs, which only what is signed after them keeps. */
+/** Removes blank texts of outputs, which are sent only before signed parts. */
 const withoutBlanks = (part: SentPart): readonly SentPart[] => {
   if (part['type'] !== 'model_output') return [part]
   const content = (part['content'] as readonly SentPart[]).filter(

@@ -20,7 +20,7 @@ const settled = fc
     return [...facts, { kind: 'ConversationStateUpdateEvent', source: 'environment', key, value }]
   })
 
-describe('O, on the screen', () => {
+describe('O, timeline and AI SDK messages', () => {
   it('O1 holds on hostile and legal logs', () => {
     const tally = new Tally<string>()
     const check = (facts: readonly Fact[]): void => {
@@ -35,6 +35,7 @@ describe('O, on the screen', () => {
     always(backgroundLog(), check, RUNS / 2)
     tally.require(['working', 'progress', 'latest progress'])
   })
+
   it('O2 holds on hostile and legal logs', () => {
     const tally = new Tally<string>()
     const check = (facts: readonly Fact[]): void => {

@@ -6,7 +6,7 @@ interface Timer {
   readonly call: () => void
 }
 
-/** Lets work complete that needs no time. */
+/** Completes work that needs no time. */
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
 /** Milliseconds. */

@@ -177,19 +177,19 @@ class World {
   }
 
   async join(): Promise<void> {
-    const ownValue = killable(this.#latest())
-    const engine = createEngine({ store: ownValue.store })
+    const killableStore = killable(this.#latest())
+    const engine = createEngine({ store: killableStore.store })
     const input = { name: 'follower', leaseTtl: TTL, pollInterval: POLL, retryDelay: 20, maxRetryDelay: 80 }
     const follower = await this.#time.ended(
       engine.follow({ ...input, onError: () => undefined, limit: 4 }, (items) =>
-        this.#handle(items, ownValue),
+        this.#handle(items, killableStore),
       ),
     )
-    this.members.push({ killable: ownValue, engine, follower, isDoomed: false })
+    this.members.push({ killable: killableStore, engine, follower, isDoomed: false })
   }
 
-  async #handle(items: readonly FollowItem[], ownValue: Killable): Promise<void> {
-    if (ownValue.isDead()) return
+  async #handle(items: readonly FollowItem[], killableStore: Killable): Promise<void> {
+    if (killableStore.isDead()) return
     for (const item of items) {
       if (item.type === 'reset') {
         followsSeen.reset += 1
@@ -210,7 +210,7 @@ class World {
       followsSeen.failed += 1
       throw new Error('the handler failed')
     }
-    if (ownValue.isDead()) return
+    if (killableStore.isDead()) return
     for (const item of items) if (item.type === 'event') this.#done.set(nameOf(item), item.conversationId)
   }
 
@@ -264,9 +264,9 @@ class World {
 
   /** Ends all faults and waits for leases and pending work. */
   async check(): Promise<void> {
-    for (const { killable: ownValue, isDoomed } of this.members) {
-      ownValue.holdAfter(Infinity, 0)
-      if (isDoomed) ownValue.dieAfter(0)
+    for (const { killable: killableStore, isDoomed } of this.members) {
+      killableStore.holdAfter(Infinity, 0)
+      if (isDoomed) killableStore.dieAfter(0)
     }
     const alive = this.members.filter(({ isDoomed }) => !isDoomed)
     await this.#time.pass(this.#pause)

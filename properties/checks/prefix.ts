@@ -36,7 +36,7 @@ export type Command =
       /** Completes a call that works while the model replies. */
       readonly completes?: number
     }
-  /** Completes a call, the latest first, which may work nowhere: by the engine, or by any other writer. */
+  /** Completes a call, counted from the latest, which may not be working: through the engine or directly. */
   | { readonly do: 'complete'; readonly call: number; readonly isDecided: boolean }
   /** Moves HEAD back by this many messages, or to the call before, whose results arrive again. */
   | { readonly do: 'back' | 'into'; readonly by: number }

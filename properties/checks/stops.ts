@@ -31,8 +31,8 @@ export function checkPauses(story: Story): void {
       continue
     const until = Math.min(Infinity, ...releases.filter((index) => index > pause.begun))
     const after = story.begins.filter(({ checkpoint: index }) => index > pause.checkpoint && index < until)
-    const ownValue = after.find(({ engine }) => engine === pause.engine)
-    hold('I3', ownValue === undefined, `step ${ownValue?.number ?? 0} began after the pause at ${seq}`)
+    const laterStep = after.find(({ engine }) => engine === pause.engine)
+    hold('I3', laterStep === undefined, `step ${laterStep?.number ?? 0} began after the pause at ${seq}`)
     for (const run of new Set(after.map((begin) => begin.run))) {
       const begun = after.filter((begin) => begin.run === run)
       const [first] = begun
@@ -75,14 +75,14 @@ export function checkInterrupts(story: Story, now: State): void {
 export function checkTextSoFar(story: Story, now: State): void {
   const all = entries(now)
   for (const begin of story.begins) {
-    const ownValue = all.filter((entry) => yielder(story, entry) === begin)
-    const cut = ownValue.filter(({ event }) => event !== null && isCutOff(event))
+    const yielded = all.filter((entry) => yielder(story, entry) === begin)
+    const cut = yielded.filter(({ event }) => event !== null && isCutOff(event))
     const from = lengthOf(begin.state)
     const stop = all.findIndex(({ seq, event }) => seq >= from && event?.kind === 'InterruptEvent')
     if (cut.length > 0) {
       hold(
         'I4',
-        ownValue.length === 1,
+        yielded.length === 1,
         `step ${begin.number} was stopped and appended more than its streamed text`,
       )
       const [{ seq, event, header }] = cut as [Entry]

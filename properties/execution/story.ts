@@ -18,13 +18,13 @@ export interface Begin {
   readonly run: number
   readonly engine: number
   readonly state: State
-  /** Action ids; empty when the model is asked. */
+  /** Action ids; empty when the model is called. */
   readonly executes: readonly string[]
-  /** Null unless the model is asked. */
+  /** Null unless the model is called. */
   readonly sent: Sent | null
   /** Null for an unsigned reply. `model` is the name of its record. */
   context: (Pick<ReplyContext, 'signed' | 'signedAt'> & { readonly model: string }) | null
-  /** Null unless the model is asked. */
+  /** Null unless the model is called. */
   reply: Reply | null
   /** Text streamed before the first event. */
   streamed: string | null

@@ -1,4 +1,4 @@
-/** Every deliberate fault in src/ must break a law. `npm test` tries a sample. */
+/** Every deliberate fault in src/ must break a law. `npm test` checks a sample. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FAULTS } from './list.ts'

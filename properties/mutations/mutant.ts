@@ -9,7 +9,7 @@ export interface Mutant {
   readonly ended?: boolean
 }
 
-/** Null if the log has no place for it. */
+/** Null if the mistake does not fit the log. */
 export type Mutation = readonly [law: string, mistake: string, make: (log: readonly Event[]) => Mutant | null]
 
 export const update = (id: string, key: string, value: unknown): Event =>

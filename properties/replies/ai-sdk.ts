@@ -29,7 +29,7 @@ const metadata = fc.oneof(
   fc.constant({ anthropic: { caller: { type: 'direct' } } }),
 )
 
-const added = fc.option(metadata).map((ownValue) => (ownValue === null ? {} : { providerMetadata: ownValue }))
+const added = fc.option(metadata).map((extra) => (extra === null ? {} : { providerMetadata: extra }))
 
 const thinking = fc.oneof(
   fc.tuple(replyTexts(), fc.nat(999)).map(([text, n]): Part => ({
@@ -42,7 +42,7 @@ const thinking = fc.oneof(
     text: '',
     providerMetadata: { anthropic: { redactedData: `gAAA${n}` } },
   })),
-  fc.tuple(replyTexts(), added).map(([text, ownValue]): Part => ({ type: 'reasoning', text, ...ownValue })),
+  fc.tuple(replyTexts(), added).map(([text, extra]): Part => ({ type: 'reasoning', text, ...extra })),
 )
 
 const file = { base64: 'aW1n', mediaType: 'image/png' }
@@ -55,16 +55,16 @@ const texts: fc.Arbitrary<readonly Part[]> = fc.oneof(
     weight: 3,
     arbitrary: fc
       .tuple(replyTexts(), added)
-      .map(([text, ownValue]): Part[] => [{ type: 'text', text, ...ownValue }]),
+      .map(([text, extra]): Part[] => [{ type: 'text', text, ...extra }]),
   },
   fc
     .tuple(replyTexts(), inputs())
     .map(([text]): Part[] => [{ type: 'text', text, citations: [{ source }] }, source]),
-  added.map((ownValue): Part[] => [{ type: 'file', file, ...ownValue }]),
-  added.map((ownValue): Part[] => [{ type: 'reasoning-file', file, ...ownValue }]),
-  added.map((ownValue): Part[] => [{ type: 'custom', kind: 'maker.thing', ...ownValue }]),
-  fc.tuple(inputs(), replyTexts(), added, fc.boolean()).map(([input, output, ownValue, fails]): Part[] => {
-    const ends = { toolCallId: 'srv_1', toolName: 'web_search', input, providerExecuted: true, ...ownValue }
+  added.map((extra): Part[] => [{ type: 'file', file, ...extra }]),
+  added.map((extra): Part[] => [{ type: 'reasoning-file', file, ...extra }]),
+  added.map((extra): Part[] => [{ type: 'custom', kind: 'maker.thing', ...extra }]),
+  fc.tuple(inputs(), replyTexts(), added, fc.boolean()).map(([input, output, extra, fails]): Part[] => {
+    const ends = { toolCallId: 'srv_1', toolName: 'web_search', input, providerExecuted: true, ...extra }
     return [
       { type: 'tool-call', ...ends },
       fails ? { type: 'tool-error', ...ends, error: { output } } : { type: 'tool-result', ...ends, output },
@@ -84,12 +84,12 @@ const reply: fc.Arbitrary<Raw> = fc
     tokens: fc.nat(5000),
   })
   .map(({ groups, calls, isShuffled, stop, raw, tokens }) => {
-    const made = calls.map(([toolName, input, ownValue, isInvalid], index): Part => ({
+    const made = calls.map(([toolName, input, extra, isInvalid], index): Part => ({
       type: 'tool-call',
       toolCallId: `call_${index}`,
       toolName,
       input,
-      ...ownValue,
+      ...extra,
       ...(isInvalid ? { dynamic: true, invalid: true, error: { message: 'It does not fit.' } } : {}),
     }))
     const others = onePair(groups)
@@ -121,26 +121,24 @@ const isOwnCall = (part: Part): boolean => part.type === 'tool-call' && part['pr
 
 function sentPart(part: Part, isBound: boolean): object[] {
   const { type, text, file: current, toolCallId, toolName, input, output, error, providerMetadata } = part
-  const ownValue = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
+  const extra = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
   const executed = part['providerExecuted'] === true ? { providerExecuted: true } : {}
   switch (type) {
     case 'text':
-      return isBlank(part) && (!isBound || (text === '' && !isSigned(part)))
-        ? []
-        : [{ type, text, ...ownValue }]
+      return isBlank(part) && (!isBound || (text === '' && !isSigned(part))) ? [] : [{ type, text, ...extra }]
     case 'reasoning':
-      return isBlank(part) && !isSigned(part) ? [] : [{ type, text, ...ownValue }]
+      return isBlank(part) && !isSigned(part) ? [] : [{ type, text, ...extra }]
     case 'file':
     case 'reasoning-file': {
       const { base64, mediaType } = current as typeof file
-      return [{ type, data: base64, mediaType, ...ownValue }]
+      return [{ type, data: base64, mediaType, ...extra }]
     }
     case 'custom':
-      return [{ type, kind: part['kind'], ...ownValue }]
+      return [{ type, kind: part['kind'], ...extra }]
     case 'tool-call':
-      return [{ type, toolCallId, toolName, input, ...executed, ...ownValue }]
+      return [{ type, toolCallId, toolName, input, ...executed, ...extra }]
     case 'tool-result':
-      return [{ type, toolCallId, toolName, output: { type: 'text', value: output }, ...ownValue }]
+      return [{ type, toolCallId, toolName, output: { type: 'text', value: output }, ...extra }]
     case 'tool-error':
       return [
         {
@@ -148,7 +146,7 @@ function sentPart(part: Part, isBound: boolean): object[] {
           toolCallId,
           toolName,
           output: { type: 'error-json', value: error },
-          ...ownValue,
+          ...extra,
         },
       ]
     default:

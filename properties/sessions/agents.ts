@@ -48,7 +48,7 @@ export function claudeCode(all: Script): unknown[] {
     if (drift[0] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
     for (const reply of replies) {
       const id = message()
-      const ownValue = reply.calls.map(() => callId())
+      const callIds = reply.calls.map(() => callId())
       const blocks = [
         ...(reply.thinking === null
           ? []
@@ -62,7 +62,7 @@ export function claudeCode(all: Script): unknown[] {
         { type: 'text', text: reply.text },
         ...reply.calls.map(({ name, input }, index) => ({
           type: 'tool_use',
-          id: ownValue[index],
+          id: callIds[index],
           name,
           input,
         })),
@@ -71,7 +71,7 @@ export function claudeCode(all: Script): unknown[] {
         const one = reply.calls[index]
         const block = {
           type: 'tool_result',
-          tool_use_id: ownValue[index],
+          tool_use_id: callIds[index],
           content: one?.result,
           is_error: one?.isError,
         }
@@ -88,7 +88,7 @@ export function claudeCode(all: Script): unknown[] {
       for (const [index, block] of blocks.entries()) {
         const isLast = index === blocks.length - 1
         const stop_reason =
-          isLast || drift[2] === true ? (ownValue.length > 0 ? 'tool_use' : 'end_turn') : null
+          isLast || drift[2] === true ? (callIds.length > 0 ? 'tool_use' : 'end_turn') : null
         const usage = { input_tokens: 5, output_tokens: isLast ? 9 : 1 }
         const text = {
           id,
@@ -107,7 +107,7 @@ export function claudeCode(all: Script): unknown[] {
           done += 1
         }
       }
-      for (; done < ownValue.length; done += 1) result(done)
+      for (; done < callIds.length; done += 1) result(done)
     }
     if (drift[4] === true) lines.push({ type: 'file-history-snapshot', messageId: 'm', snapshot: {} })
     if (compacted === null) continue
@@ -159,7 +159,7 @@ export function codex(all: Script): unknown[] {
     put('event_msg', { type: 'user_message', message: user })
     if (drift[0] !== true) put('response_item', item)
     for (const { thinking, text, calls } of replies) {
-      const ownValue = calls.map(() => callId())
+      const callIds = calls.map(() => callId())
       if (thinking !== null) {
         put('event_msg', { type: 'agent_reasoning', text: thinking })
         put('response_item', { type: 'reasoning', summary: [{ type: 'summary_text', text: thinking }] })
@@ -170,13 +170,13 @@ export function codex(all: Script): unknown[] {
         put('response_item', {
           type: 'function_call',
           name,
-          call_id: ownValue[index],
+          call_id: callIds[index],
           arguments: JSON.stringify(input),
         })
       if (drift[1] === true) count()
       for (const [index, { result }] of calls.entries()) {
-        put('event_msg', { type: 'exec_command_end', call_id: ownValue[index], stdout: result })
-        put('response_item', { type: 'function_call_output', call_id: ownValue[index], output: result })
+        put('event_msg', { type: 'exec_command_end', call_id: callIds[index], stdout: result })
+        put('response_item', { type: 'function_call_output', call_id: callIds[index], output: result })
       }
       if (drift[1] !== true) count()
     }
@@ -213,7 +213,7 @@ export function pi(all: Script, version: 1 | 3): unknown[] {
       parentId = prompt
     }
     for (const { thinking, text, calls } of replies) {
-      const ownValue = calls.map((_, index) => (drift[6] === true ? `call_${index}` : nextId()))
+      const callIds = calls.map((_, index) => (drift[6] === true ? `call_${index}` : nextId()))
       say({
         role: 'assistant',
         content: [
@@ -221,7 +221,7 @@ export function pi(all: Script, version: 1 | 3): unknown[] {
           { type: 'text', text },
           ...calls.map(({ name, input }, index) => ({
             type: 'toolCall',
-            id: ownValue[index],
+            id: callIds[index],
             name,
             arguments: input,
           })),
@@ -238,7 +238,7 @@ export function pi(all: Script, version: 1 | 3): unknown[] {
       for (const [index, { name, result, isError }] of calls.entries())
         say({
           role: 'toolResult',
-          toolCallId: ownValue[index],
+          toolCallId: callIds[index],
           toolName: name,
           content: [{ type: 'text', text: result }],
           isError,
@@ -268,7 +268,7 @@ export function atif(all: Script): unknown[] {
   const steps = all.flatMap(({ user, replies, drift }) => [
     { source: 'user', message: user },
     ...replies.map(({ thinking, text, calls }) => {
-      const ownValue = calls.map(() => callId())
+      const callIds = calls.map(() => callId())
       return {
         source: 'agent',
         message: drift[0] === true ? [{ type: 'text', text }] : text,
@@ -277,14 +277,14 @@ export function atif(all: Script): unknown[] {
           ? {}
           : {
               tool_calls: calls.map(({ name, input }, index) => ({
-                tool_call_id: ownValue[index],
+                tool_call_id: callIds[index],
                 function_name: name,
                 arguments: input,
               })),
               observation: {
                 results: calls.map(({ result }, index) => ({
                   // Ids are often omitted if every call has a result.
-                  ...(drift[1] === true ? { source_call_id: ownValue[index] } : {}),
+                  ...(drift[1] === true ? { source_call_id: callIds[index] } : {}),
                   content: result,
                 })),
               },

@@ -10,15 +10,15 @@ export function anthropic(all: Script): unknown[] {
   return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: drift[0] === true ? user : [{ type: 'text', text: user }] },
     ...replies.flatMap(({ thinking, text, calls }) => {
-      const ownValue = calls.map(() => callId())
+      const callIds = calls.map(() => callId())
       const content = [
         ...(thinking === null ? [] : [{ type: 'thinking', thinking, signature: 'c2ln' }]),
         { type: 'text', text },
-        ...calls.map(({ name, input }, index) => ({ type: 'tool_use', id: ownValue[index], name, input })),
+        ...calls.map(({ name, input }, index) => ({ type: 'tool_use', id: callIds[index], name, input })),
       ]
       const results = calls.map(({ result, isError }, index) => ({
         type: 'tool_result',
-        tool_use_id: ownValue[index],
+        tool_use_id: callIds[index],
         content: result,
         is_error: isError,
       }))
@@ -35,7 +35,7 @@ export function openaiChat(all: Script): unknown[] {
   return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: user },
     ...replies.flatMap(({ text, calls }): object[] => {
-      const ownValue = calls.map(() => callId())
+      const callIds = calls.map(() => callId())
       const [only] = calls
       if (drift[0] === true && only !== undefined && calls.length === 1)
         return [
@@ -49,7 +49,7 @@ export function openaiChat(all: Script): unknown[] {
       if (drift[1] === true && only === undefined)
         return [{ role: 'assistant', content: [{ type: 'refusal', refusal: text }] }]
       const tool_calls = calls.map(({ name, input }, index) => ({
-        id: ownValue[index],
+        id: callIds[index],
         type: 'function',
         function: { name, arguments: JSON.stringify(input) },
       }))
@@ -57,7 +57,7 @@ export function openaiChat(all: Script): unknown[] {
         { role: 'assistant', content: text, ...(calls.length === 0 ? {} : { tool_calls }) },
         ...calls.map(({ result }, index) => ({
           role: 'tool',
-          tool_call_id: ownValue[index],
+          tool_call_id: callIds[index],
           content: result,
         })),
       ]
@@ -76,18 +76,18 @@ export function openaiResponses(all: Script): unknown[] {
   return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: [{ type: 'input_text', text: user }] },
     ...replies.flatMap(({ text, calls }) => {
-      const ownValue = calls.map(() => callId())
+      const callIds = calls.map(() => callId())
       return [
         output(text, drift),
         ...calls.map(({ name, input }, index) => ({
           type: 'function_call',
-          call_id: ownValue[index],
+          call_id: callIds[index],
           name,
           arguments: JSON.stringify(input),
         })),
         ...calls.map(({ result }, index) => ({
           type: 'function_call_output',
-          call_id: ownValue[index],
+          call_id: callIds[index],
           output: result,
         })),
       ]
@@ -99,9 +99,9 @@ export function openaiResponses(all: Script): unknown[] {
 export function uiMessages(all: Script, version: 4 | 5): unknown[] {
   const callId = counter('call_')
   const messageOf = ({ replies, drift: [isNumbered, isTwice, isBare] }: Turn): object => {
-    const ownValue = (reply: ScriptReply, step: number): object[] =>
+    const partsOfReply = (reply: ScriptReply, step: number): object[] =>
       version === 4 ? oldParts(reply, callId, isNumbered === true ? step : null) : newParts(reply, callId)
-    const parts = replies.flatMap(ownValue)
+    const parts = replies.flatMap(partsOfReply)
     const [first, ...others] = replies
     if (version === 5 || first === undefined) return { parts }
     const { thinking, text } = first

@@ -16,7 +16,7 @@ export interface ScriptReply {
 }
 
 export interface Turn {
-  /** Turns that the user goes back first. */
+  /** Number of turns that the user goes back before this turn. */
   readonly back: number
   readonly user: string
   readonly replies: readonly ScriptReply[]

@@ -326,8 +326,8 @@ export function recordOf(
   if (message?.role !== 'assistant') return { ...about, digest: '' }
   const { limits } = WIRES[grammar]
   const inOrder = partsOf(message, limits)
-  const ownValue = ownDigest(message, inOrder, limits)
+  const replyDigest = ownDigest(message, inOrder, limits)
   const ordered = inOrder.refs.map((ref) => (ref.kind === 'other' ? { other: ref.value } : ref))
-  const cuts = cutDigests(message, inOrder, ordered, ownValue, limits)
-  return { ...about, digest: ownValue, ...(cuts === null ? {} : { cuts }) }
+  const cuts = cutDigests(message, inOrder, ordered, replyDigest, limits)
+  return { ...about, digest: replyDigest, ...(cuts === null ? {} : { cuts }) }
 }
