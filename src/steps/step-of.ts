@@ -221,17 +221,18 @@ export interface SortedTools {
 export function sortTools(listed?: readonly (StepTool | ProviderTool)[]): SortedTools {
   const tools = checkTools('tools', listed)
   const executable = tools.flatMap((tool) => (isStepTool(tool) ? [tool] : (executableOf(tool) ?? [])))
-  const names = new Set<string>()
-  for (const { name } of executable) {
+  const known = new Map<string, StepTool>()
+  for (const tool of executable) {
+    const { name } = tool
     if (typeof name !== 'string' || name === '') invalidArgument('tools', 'must have a name for each tool')
-    if (names.has(name)) invalidArgument('tools', `must not have two tools with the name ${quote(name)}`)
-    names.add(name)
+    if (known.has(name)) invalidArgument('tools', `must not have two tools with the name ${quote(name)}`)
+    known.set(name, tool)
   }
   const providerTools = tools.filter((tool): tool is ProviderTool => !isStepTool(tool))
   return {
     described: tools.filter(isStepTool).map(describeTool),
     providerTools: providerTools.map(providerDescription),
-    known: new Map(executable.map((tool) => [tool.name, tool])),
+    known,
   }
 }
 
