@@ -155,7 +155,7 @@ async function measureAppends(name: string, indexed: Store, plain: Store): Promi
     }
   const ratio = median(withIndex) / median(withoutIndex)
   console.log(
-    `${name.padEnd(12)}${'append'.padEnd(32)}${ms(median(withoutIndex))}${ms(median(withIndex))}${verdict(ratio, MAX_APPEND)}`,
+    `${name.padEnd(12)}${'append'.padEnd(42)}${ms(median(withoutIndex))}${ms(median(withIndex))}${verdict(ratio, MAX_APPEND)}`,
   )
   return ratio <= MAX_APPEND
 }
