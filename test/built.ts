@@ -26,7 +26,7 @@ const CHILDREN = [
   'conversation/driver',
   'conversation/racer',
   'faults/fault-writer',
-  'postgres/other',
+  'postgres/other-process',
   'postgres/writer',
   'service/crash-child',
   'service/soak-child',

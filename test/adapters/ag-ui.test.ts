@@ -1,4 +1,4 @@
-/** A conversation over AG-UI, as AG-UI's own client reads it. */
+/** The AG-UI adapter, tested with AG-UI's own client. */
 
 import { type BaseEvent, HttpAgent, type RunAgentInput } from '@ag-ui/client'
 import { type AGUIEvent, type ContentPart, EventType } from '@ag-ui/core'
@@ -33,12 +33,12 @@ import { call, evictBodies, script } from '../conversation/script.ts'
 
 const open = (): Promise<Conversation> => createEngine({ store: memoryStore() }).create()
 
-const says = (text: string): Event => ({
+const agentMessage = (text: string): Event => ({
   kind: 'MessageEvent',
   source: 'agent',
   llm_message: { role: 'assistant', content: [{ text }], reasoning_content: 'Hm.' },
 })
-const calls = (id: string): Event => ({
+const toolCall = (id: string): Event => ({
   kind: 'ActionEvent',
   id,
   source: 'agent',
@@ -49,7 +49,7 @@ const calls = (id: string): Event => ({
   tool_call: { id: `call-${id}`, name: 'weather', arguments: '{"city":"Rome"}', origin: 'completion' },
   llm_response_id: `reply-${id}`,
 })
-const ends = (id: string, text: string): Event => ({
+const toolResult = (id: string, text: string): Event => ({
   kind: 'ObservationEvent',
   action_id: id,
   tool_name: 'weather',
@@ -63,41 +63,45 @@ const hasResult = (state: State): boolean =>
 const policy = (): boolean => true
 
 /** Calls a tool that another program executes. */
-const callsOnce: Step = async function* ({ state }) {
-  if (hasResult(state)) yield says('Done.')
-  else yield calls('a')
+const callingStep: Step = async function* ({ state }) {
+  if (hasResult(state)) yield agentMessage('Done.')
+  else yield toolCall('a')
 }
 
 /** Replies in pieces, calls a tool, and replies again. */
-const step: Step = async function* ({ state }) {
+const weatherStep: Step = async function* ({ state }) {
   if (hasResult(state)) {
-    yield says('It is sunny in Rome.')
+    yield agentMessage('It is sunny in Rome.')
     return
   }
   for (const content of ['Let me ', 'look.']) yield { kind: 'StreamingDeltaEvent', content }
-  yield [calls('a'), ends('a', 'sunny')]
+  yield [toolCall('a'), toolResult('a', 'sunny')]
 }
 
-const toolOf = (name: string, by: Step) =>
-  new Map([[name, subagent({ name, description: 'Helps.', step: by })]])
+const toolOf = (name: string, agentStep: Step) =>
+  new Map([[name, subagent({ name, description: 'Helps.', step: agentStep })]])
 
-/** A server of one conversation, like a user's handler. */
+/** A request handler for one conversation. */
 function serverOf(
   conversation: Conversation,
-  by: Step,
-  seen: BaseEvent[] = [],
+  agentStep: Step,
+  received: BaseEvent[] = [],
   options: RunOptions = {},
   more: Partial<AgUiOptions> = {},
 ) {
   return async (_url: string, { body }: RequestInit): Promise<Response> => {
     const input = await receiveRunInput(conversation, JSON.parse(String(body)))
-    const response = agUiResponse(conversation, { ...more, input, run: () => conversation.run(by, options) })
+    const response = agUiResponse(conversation, {
+      ...more,
+      input,
+      run: () => conversation.run(agentStep, options),
+    })
     let text = ''
     let position = 0
     for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       text += piece
       for (let end; (end = text.indexOf('\n\n', position)) !== -1; position = end + 2)
-        seen.push(JSON.parse(text.slice(position + 'data: '.length, end)))
+        received.push(JSON.parse(text.slice(position + 'data: '.length, end)))
     }
     return new Response(text, { headers: response.headers })
   }
@@ -106,12 +110,12 @@ function serverOf(
 const agentOf = (fetch: ReturnType<typeof serverOf>, id: string): HttpAgent =>
   new HttpAgent({ url: 'http://localhost/agent', threadId: id, fetch: fetch as never })
 
-const asks = (id: string, tool: string) =>
+const subagentCall = (id: string, tool: string) =>
   call(id, tool, { action: { kind: `${tool}Action`, task: `task of ${id}` }, llm_response_id: 'r' })
 
-const counts: Step = async function* () {
+const countingStep: Step = async function* () {
   yield { kind: 'ConversationStateUpdateEvent', source: 'agent', key: 'ag_ui.state', value: { count: 2 } }
-  yield says('Counted.')
+  yield agentMessage('Counted.')
 }
 
 async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -129,18 +133,18 @@ const update = (key: string, value: object): Event => ({
   value: value as never,
 })
 
-const greets: Step = async function* () {
-  yield says('Welcome.')
+const greetingStep: Step = async function* () {
+  yield agentMessage('Welcome.')
 }
 
 const data = (mimeType: string, value: string) => ({ type: 'data', value, mimeType })
 
 const url = (value: string) => ({ type: 'url', value })
 
-const works: Step = async function* ({ state }) {
+const progressStep: Step = async function* ({ state }) {
   if (!hasResult(state)) {
     const observation = { kind: 'WorkingObservation', content: [{ text: 'Working.' }] }
-    yield [calls('a'), { ...ends('a', ''), observation }]
+    yield [toolCall('a'), { ...toolResult('a', ''), observation }]
     return
   }
   for (const progress of [0.25, 0.5, 0.75]) {
@@ -148,13 +152,13 @@ const works: Step = async function* ({ state }) {
     await wait(5)
   }
   yield update('call_progress', { action_id: 'a', 'a/b~c': 'escaped' })
-  yield says('Started.')
+  yield agentMessage('Started.')
 }
 
-const worksOn: Step = async function* () {
+const laterProgressStep: Step = async function* () {
   yield update('call_progress', { action_id: 'a', progress: 0.9 })
   await wait(5)
-  yield says('Still working.')
+  yield agentMessage('Still working.')
 }
 
 const imagesOf = (image_urls: string[]) => {
@@ -163,11 +167,11 @@ const imagesOf = (image_urls: string[]) => {
   return ((message?.content ?? []) as ContentPart[]).map((part) => 'source' in part && part.source.value)
 }
 
-describe('a conversation over AG-UI', () => {
-  it('is read by the client of AG-UI, which ends with the messages of the log', async () => {
+describe('the AG-UI adapter', () => {
+  it('streams a run that leaves the AG-UI client with the messages of the log', async () => {
     const conversation = await open()
-    const seen: BaseEvent[] = []
-    const agent = agentOf(serverOf(conversation, step, seen), conversation.id)
+    const received: BaseEvent[] = []
+    const agent = agentOf(serverOf(conversation, weatherStep, received), conversation.id)
     agent.addMessage({ id: 'm1', role: 'user', content: 'What is it like in Rome?' })
     await agent.runAgent({ runId: 'r1' })
     expect(agent.messages).toEqual(agUiMessages(await conversation.state()))
@@ -178,7 +182,7 @@ describe('a conversation over AG-UI', () => {
       'reasoning',
       'assistant',
     ])
-    const types = seen.map(({ type }) => String(type))
+    const types = received.map(({ type }) => String(type))
     expect(types.slice(0, 4)).toEqual([
       'RUN_STARTED',
       'MESSAGES_SNAPSHOT',
@@ -192,16 +196,16 @@ describe('a conversation over AG-UI', () => {
     expect(types).toEqual(
       expect.arrayContaining(['REASONING_START', 'REASONING_MESSAGE_CONTENT', 'REASONING_END']),
     )
-    for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
+    for (const event of received) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
   })
 
-  it('takes the same input once, and shows a client that comes back what it has missed', async () => {
+  it('appends a repeated input once, and sends missed messages to a client that reconnects', async () => {
     const conversation = await open()
     const input = { threadId: 't', runId: 'r', messages: [{ id: 'm1', role: 'user', content: 'Rome?' }] }
     await receiveRunInput(conversation, input)
     await receiveRunInput(conversation, input)
     // The client disconnects in the middle; the run continues.
-    const run = (): Promise<unknown> => conversation.run(step)
+    const run = (): Promise<unknown> => conversation.run(weatherStep)
     for await (const event of agUiEvents(conversation, { input, run }))
       if (event.type === 'TEXT_MESSAGE_CONTENT') break
     await expect.poll(async () => (await conversation.state()).header.status).toBe('finished')
@@ -213,7 +217,7 @@ describe('a conversation over AG-UI', () => {
     })
   })
 
-  it('is accepted by the client, whatever a run appends', async () => {
+  it('sends valid events and the messages of the log for any events of a run', async () => {
     const piece = fc.oneof(
       fc.record({ kind: fc.constant('StreamingDeltaEvent'), content: fc.string({ minLength: 1 }) }),
       fc.record({ kind: fc.constant('StreamingDeltaEvent'), reasoning_content: fc.string({ minLength: 1 }) }),
@@ -235,12 +239,12 @@ describe('a conversation over AG-UI', () => {
       fc.asyncProperty(plans, details, fc.boolean(), async (plan, shown, hasEngine) => {
         const engine = createEngine({ store: memoryStore() })
         const conversation = await engine.create()
-        const seen: BaseEvent[] = []
+        const received: BaseEvent[] = []
         let calledIn = 0
         let count = 0
         const eventsOf = (name: string): Event[] => {
           const id = `e${(count += 1)}`
-          const said = says(`said ${id}`)
+          const said = agentMessage(`said ${id}`)
           const content = [{ text: id }]
           const of = (source: 'environment' | 'user'): Event => ({
             kind: 'MessageEvent',
@@ -249,9 +253,13 @@ describe('a conversation over AG-UI', () => {
           })
           switch (name) {
             case 'call':
-              return [calls(id), update('call_progress', { action_id: id, progress: 0.5 }), ends(id, id)]
+              return [
+                toolCall(id),
+                update('call_progress', { action_id: id, progress: 0.5 }),
+                toolResult(id, id),
+              ]
             case 'open call':
-              return [calls(id)]
+              return [toolCall(id)]
             case 'progress':
               return [update('call_progress', { action_id: 'unknown', a: [id] })]
             case 'shared':
@@ -267,29 +275,29 @@ describe('a conversation over AG-UI', () => {
               return [said]
           }
         }
-        const by: Step = async function* () {
+        const agentStep: Step = async function* () {
           const pieces = plan[(calledIn += 1) - 1] ?? ['says']
           for (const each of pieces) yield typeof each === 'string' ? eventsOf(each) : (each as never)
           if (calledIn >= plan.length) yield eventsOf('says')
         }
         const agent = agentOf(
-          serverOf(conversation, by, seen, {}, { details: shown, ...(hasEngine && { engine }) }),
+          serverOf(conversation, agentStep, received, {}, { details: shown, ...(hasEngine && { engine }) }),
           conversation.id,
         )
         agent.addMessage({ id: 'm1', role: 'user', content: 'Go.' })
         await agent.runAgent({ runId: 'r1' })
-        for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
+        for (const event of received) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
         const messages = agUiMessages(await conversation.state())
-        // A client keeps its progress and reasoning as long as a snapshot has no activity, or no reasoning.
+        // A client keeps its progress and reasoning until a snapshot has an activity, or reasoning.
         const hasReasoning = messages.some(({ role }) => role === 'reasoning')
-        const kept = agent.messages.filter(
+        const compared = agent.messages.filter(
           ({ id, role }) => !id.endsWith('-progress') && (role !== 'reasoning' || hasReasoning),
         )
         // It appends a result that is new in a later snapshot, wherever its call is.
-        const [known, expected] = [kept, messages].map((all) => all.filter(({ role }) => role !== 'tool'))
-        if (seen.at(-1)?.type === 'RUN_FINISHED') {
+        const [known, expected] = [compared, messages].map((all) => all.filter(({ role }) => role !== 'tool'))
+        if (received.at(-1)?.type === 'RUN_FINISHED') {
           expect(known).toEqual(expected)
-          expect(kept.toSorted(byId)).toEqual(messages.toSorted(byId))
+          expect(compared.toSorted(byId)).toEqual(messages.toSorted(byId))
         }
         await engine.close()
       }),
@@ -297,7 +305,7 @@ describe('a conversation over AG-UI', () => {
     )
   })
 
-  it('brings a client that is cut off anywhere, any number of times, to the messages of the log', async () => {
+  it('brings a client to the messages of the log after any number of lost connections', async () => {
     const reply = fc.record({
       pieces: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }),
       isSlow: fc.boolean(),
@@ -314,8 +322,9 @@ describe('a conversation over AG-UI', () => {
             if (isSlow) await wait(1)
             yield { kind: 'StreamingDeltaEvent', content }
           }
-          if (count >= plan.length - 1) yield says(pieces.join('').trim() === '' ? 'Done.' : pieces.join(''))
-          else yield [calls(`c${count}`), ends(`c${count}`, 'sunny')]
+          if (count >= plan.length - 1)
+            yield agentMessage(pieces.join('').trim() === '' ? 'Done.' : pieces.join(''))
+          else yield [toolCall(`c${count}`), toolResult(`c${count}`, 'sunny')]
         }
         const remaining = [...all]
         const runs: Promise<unknown>[] = []
@@ -352,13 +361,13 @@ describe('a conversation over AG-UI', () => {
     )
   })
 
-  it('reads a conversation and its subagents whose forgotten events are no longer in memory', async () => {
+  it('streams a conversation and its subagents if forgotten events are no longer in memory', async () => {
     const engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
     const child = await engine.create({ parentConversationId: conversation.id })
     for (const each of [conversation, child]) {
       await each.sendMessage('Forget this.')
-      await each.append([says('Gladly.')])
+      await each.append([agentMessage('Gladly.')])
       const forgotten_event_ids = pathTo(await each.state()).flatMap(({ id }) => id ?? [])
       await each.append({ kind: 'Condensation', forgotten_event_ids, llm_response_id: 'r' })
       await evictBodies(each)
@@ -366,17 +375,17 @@ describe('a conversation over AG-UI', () => {
     const run = () =>
       conversation.run(async function* () {
         yield update('ag_ui.state', { count: 1 })
-        yield says('Done.')
+        yield agentMessage('Done.')
       })
     await conversation.sendMessage('Go on.')
     const events = agUiEvents(conversation, { input: { threadId: 't', runId: 'r' }, engine, run })
-    const seen = await allOf(events)
-    expect(seen.map(({ type }) => type)).toContain('STATE_DELTA')
-    expect(seen.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })
+    const received = await allOf(events)
+    expect(received.map(({ type }) => type)).toContain('STATE_DELTA')
+    expect(received.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })
     await engine.close()
   })
 
-  it('ends with an error for a conversation that is stuck, or whose error has no event', async () => {
+  it('ends with RUN_ERROR for the status stuck or error', async () => {
     for (const status of ['stuck', 'error'] as const) {
       const conversation = await open()
       await conversation.sendMessage('Go.')
@@ -385,21 +394,21 @@ describe('a conversation over AG-UI', () => {
         key: 'execution_status',
         value: status,
       })
-      const seen = await allOf(agUiEvents(conversation, { input: { threadId: 't', runId: 'r' } }))
-      expect(seen.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: status })
+      const received = await allOf(agUiEvents(conversation, { input: { threadId: 't', runId: 'r' } }))
+      expect(received.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: status })
     }
   })
 
-  it('runs the agent although the client leaves at once', async () => {
+  it('finishes the run if the client disconnects immediately', async () => {
     const conversation = await open()
     await conversation.sendMessage('Hello')
     const input = { threadId: 't', runId: 'r' }
-    const run = (): Promise<unknown> => conversation.run(greets)
+    const run = (): Promise<unknown> => conversation.run(greetingStep)
     for await (const _ of agUiEvents(conversation, { input, run })) break
     await expect.poll(async () => (await conversation.state()).header.status).toBe('finished')
   })
 
-  it('keeps the files of a message for the client and for the model', async () => {
+  it('passes the files of a message to the client and the model', async () => {
     const conversation = await open()
     const content = [
       { type: 'text', text: 'Read these.' },
@@ -455,24 +464,24 @@ describe('a conversation over AG-UI', () => {
       { mimeType: 'audio/wav', data: 'AAAA' },
       { type: 'audio', source: data('audio/wav', 'AAAA') },
     ],
-  ])('reads a file of a client before AG-UI 1.0: %j', async (fields, content) => {
+  ])('converts a file in the format before AG-UI 1.0: %j', async (fields, content) => {
     const conversation = await open()
     const posted = { id: 'm', role: 'user', content: [{ type: 'binary', ...fields }] }
     await receiveRunInput(conversation, { threadId: 't', runId: 'r', messages: [posted] })
     expect(agUiMessages(await conversation.state()).at(-1)?.content).toEqual([content])
   })
 
-  it('shows every image of a part', () => {
+  it('returns every image of a part', () => {
     for (const urls of [[], ['a'], ['a', 'b', 'c']]) expect(imagesOf(urls)).toEqual(urls)
   })
 
-  it('sends one result of a call that works on, and its progress as an activity', async () => {
+  it('sends one result for a call with progress, and the progress as an activity', async () => {
     const conversation = await open()
-    const seen: BaseEvent[] = []
-    const agent = agentOf(serverOf(conversation, works, seen), conversation.id)
+    const received: BaseEvent[] = []
+    const agent = agentOf(serverOf(conversation, progressStep, received), conversation.id)
     agent.addMessage({ id: 'm1', role: 'user', content: 'Go.' })
     await agent.runAgent({ runId: 'r1' })
-    const results = seen.filter(({ type }) => type === EventType.TOOL_CALL_RESULT)
+    const results = received.filter(({ type }) => type === EventType.TOOL_CALL_RESULT)
     expect(results).toMatchObject([{ toolCallId: 'a', content: 'Working.' }])
     expect(agent.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
     expect(agent.messages.find(({ id }) => id === 'a-progress')?.content).toEqual({
@@ -484,14 +493,14 @@ describe('a conversation over AG-UI', () => {
     // A client that reconnects already has the result.
     const again: BaseEvent[] = []
     await conversation.sendMessage('And now?')
-    const back = agentOf(serverOf(conversation, worksOn, again), conversation.id)
+    const back = agentOf(serverOf(conversation, laterProgressStep, again), conversation.id)
     back.addMessage({ id: 'm1', role: 'user', content: 'Go.' })
     await back.runAgent({ runId: 'r2' })
     expect(again.filter(({ type }) => type === EventType.TOOL_CALL_RESULT)).toEqual([])
     expect(back.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
   })
 
-  it('interrupts for calls that wait for a user, and goes on as the user decides', async () => {
+  it('interrupts for confirmation of a call, and resumes with the decision of the user', async () => {
     for (const [status, result] of [
       ['resolved', 'sunny'],
       ['cancelled', 'rejected'],
@@ -499,9 +508,9 @@ describe('a conversation over AG-UI', () => {
       // oxlint-disable-next-line no-await-in-loop
       const conversation = await open()
       const asking: Step = async function* ({ state, approved }) {
-        if (approved.length > 0) yield approved.map(({ id }) => ends(id, 'sunny'))
-        else if (hasResult(state)) yield says('Done.')
-        else yield calls('a')
+        if (approved.length > 0) yield approved.map(({ id }) => toolResult(id, 'sunny'))
+        else if (hasResult(state)) yield agentMessage('Done.')
+        else yield toolCall('a')
       }
       const server = serverOf(conversation, asking, [], { policy })
       const agent = agentOf(server, conversation.id)
@@ -516,7 +525,7 @@ describe('a conversation over AG-UI', () => {
     }
   })
 
-  /** CopilotKit posts a decision also as a result, and any client may repeat its input. */
+  /** CopilotKit also posts a decision as a result, and any client may repeat its input. */
   it.each([
     ['resolved', undefined, 'sunny'],
     ['resolved', null, 'sunny'],
@@ -525,7 +534,7 @@ describe('a conversation over AG-UI', () => {
     ['resolved', false, 'rejected'],
     ['resolved', { approved: false }, 'rejected'],
     ['cancelled', undefined, 'rejected'],
-  ])('decides once: %s with %j', async (status, payload, result) => {
+  ])('applies a repeated decision once: %s with %j', async (status, payload, result) => {
     for (const hasResultToo of [false, true]) {
       // oxlint-disable-next-line no-await-in-loop
       const conversation = await open()
@@ -537,9 +546,9 @@ describe('a conversation over AG-UI', () => {
           executions += 1
           isStarted.resolve()
           await end.promise
-          yield approved.map(({ id }) => ends(id, 'sunny'))
-        } else if (hasResult(state)) yield says('Done.')
-        else yield calls('a')
+          yield approved.map(({ id }) => toolResult(id, 'sunny'))
+        } else if (hasResult(state)) yield agentMessage('Done.')
+        else yield toolCall('a')
       }
       const server = serverOf(conversation, asking, [], { policy, wait: true })
       const post = async (more: object): Promise<string> => {
@@ -556,7 +565,7 @@ describe('a conversation over AG-UI', () => {
       if (result === 'sunny') {
         // oxlint-disable-next-line no-await-in-loop
         await isStarted.promise
-        // The result is not the server's, which executes the call.
+        // The server executes the call, so this result of the client is ignored.
         // oxlint-disable-next-line no-await-in-loop
         await receiveRunInput(conversation, { threadId: 't', runId: 'r', messages: [tool] })
       }
@@ -584,10 +593,10 @@ describe('a conversation over AG-UI', () => {
   })
 
   it.each([{}, { accepted: false }, { approved: 'false' }, { approved: null }, 'no', 0, []])(
-    'appends nothing for a decision that is unclear: %j',
+    'rejects an unclear decision with invalid_argument, and appends nothing: %j',
     async (payload) => {
       const conversation = await open()
-      await conversation.append([calls('a')])
+      await conversation.append([toolCall('a')])
       const messages = [{ id: 'm1', role: 'user', content: 'Hi' }]
       const resume = [{ interruptId: 'a', status: 'resolved', payload }]
       await expect(
@@ -597,9 +606,9 @@ describe('a conversation over AG-UI', () => {
     },
   )
 
-  it('tells the model why the user rejected the call', async () => {
+  it('sends the reason of a rejection to the model', async () => {
     const conversation = await open()
-    await conversation.append([calls('a')])
+    await conversation.append([toolCall('a')])
     const payload = { approved: false, reason: 'Too far.' }
     const resume = [{ interruptId: 'a', status: 'resolved', payload }]
     await receiveRunInput(conversation, { threadId: 't', runId: 'r', messages: [], resume })
@@ -610,36 +619,39 @@ describe('a conversation over AG-UI', () => {
     ['of the client', ['weather'], [[]]],
     ['of the server', [], [['a']]],
     ['of another client', ['map'], [['a']]],
-  ])('lets the client execute a waiting call of a tool that is %s', async (_, names, interrupts) => {
-    const conversation = await open()
-    const seen: BaseEvent[] = []
-    const agent = agentOf(serverOf(conversation, callsOnce, seen, { policy }), conversation.id)
-    const tools = names.map((name) => ({ name, description: 'Looks.', parameters: {} }))
-    agent.addMessage({ id: 'm1', role: 'user', content: 'Rome?' })
-    await agent.runAgent({ runId: 'r1', tools })
-    expect([agent.pendingInterrupts.map(({ id }) => id)]).toEqual(interrupts)
-    for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
-    if (agent.pendingInterrupts.length > 0) return
-    expect(seen.at(-1)).toMatchObject({ outcome: { type: 'success', pendingToolCallIds: ['a'] } })
-    agent.addMessage({ id: 'r', role: 'tool', toolCallId: 'a', content: 'sunny' })
-    await agent.runAgent({ runId: 'r2', tools })
-    expect(seen.at(-1)).toMatchObject({ outcome: { type: 'success' } })
-    expect(agent.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
-    expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Done.' })
-    const messages = await conversation.messages()
-    expect(messages.find(({ role }) => role === 'tool')).toMatchObject({ content: [{ text: 'sunny' }] })
-    const { items } = await conversation.search()
-    expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
-  })
+  ])(
+    'leaves a waiting call to the client only if the client has the tool (tool %s)',
+    async (_, names, interrupts) => {
+      const conversation = await open()
+      const received: BaseEvent[] = []
+      const agent = agentOf(serverOf(conversation, callingStep, received, { policy }), conversation.id)
+      const tools = names.map((name) => ({ name, description: 'Looks.', parameters: {} }))
+      agent.addMessage({ id: 'm1', role: 'user', content: 'Rome?' })
+      await agent.runAgent({ runId: 'r1', tools })
+      expect([agent.pendingInterrupts.map(({ id }) => id)]).toEqual(interrupts)
+      for (const event of received) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
+      if (agent.pendingInterrupts.length > 0) return
+      expect(received.at(-1)).toMatchObject({ outcome: { type: 'success', pendingToolCallIds: ['a'] } })
+      agent.addMessage({ id: 'r', role: 'tool', toolCallId: 'a', content: 'sunny' })
+      await agent.runAgent({ runId: 'r2', tools })
+      expect(received.at(-1)).toMatchObject({ outcome: { type: 'success' } })
+      expect(agent.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
+      expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Done.' })
+      const messages = await conversation.messages()
+      expect(messages.find(({ role }) => role === 'tool')).toMatchObject({ content: [{ text: 'sunny' }] })
+      const { items } = await conversation.search()
+      expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
+    },
+  )
 
-  it('interrupts only for the calls that a user may approve and has not', async () => {
+  it('interrupts only for valid calls that are not yet approved', async () => {
     const conversation = await open()
     await conversation.sendMessage('Rome?')
-    const broken = { ...calls('c'), action: null } as Event
+    const broken = { ...toolCall('c'), action: null } as Event
     const waits = { kind: 'ConversationStateUpdateEvent', key: 'execution_status' } as const
     await conversation.append([
-      calls('a'),
-      calls('b'),
+      toolCall('a'),
+      toolCall('b'),
       broken,
       { ...waits, value: 'waiting_for_confirmation' },
     ])
@@ -651,33 +663,37 @@ describe('a conversation over AG-UI', () => {
     })
   })
 
-  it('shows subagents while they work, and keeps their messages', async () => {
+  it('reports subagents while they run, and includes their messages', async () => {
     const engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
-    const seen: BaseEvent[] = []
-    const isTold = () =>
-      seen.some((event) => event.type === 'SUBAGENT_STARTED' && 'name' in event && event.name === 'good')
+    const received: BaseEvent[] = []
+    const isReported = () =>
+      received.some((event) => event.type === 'SUBAGENT_STARTED' && 'name' in event && event.name === 'good')
     const steps: Readonly<Record<string, Step>> = {
       good: async function* () {
-        // The client must hear of it while it works.
-        await expect.poll(isTold).toBe(true)
-        yield says('Found it.')
+        // The client must receive its start while it runs.
+        await expect.poll(isReported).toBe(true)
+        yield agentMessage('Found it.')
       },
       bad: async () => {
         throw new Error('no')
       },
     }
     const tools = new Map(
-      Object.entries(steps).map(([name, by]) => [name, subagent({ name, description: 'Helps.', step: by })]),
+      Object.entries(steps).map(([name, agentStep]) => [
+        name,
+        subagent({ name, description: 'Helps.', step: agentStep }),
+      ]),
     )
-    const { step: by } = script([[asks('a', 'good'), asks('b', 'bad')], [says('Thanks.')]], (input) =>
-      executeCalls(input, tools, {}),
+    const { step: agentStep } = script(
+      [[subagentCall('a', 'good'), subagentCall('b', 'bad')], [agentMessage('Thanks.')]],
+      (input) => executeCalls(input, tools, {}),
     )
-    const agent = agentOf(serverOf(conversation, by, seen, {}, { engine }), conversation.id)
+    const agent = agentOf(serverOf(conversation, agentStep, received, {}, { engine }), conversation.id)
     agent.addMessage({ id: 'm1', role: 'user', content: 'Ask both.' })
     await agent.runAgent({ runId: 'r1' })
     const [good] = (await conversation.children()).filter(({ title }) => title === 'good')
-    const ofGood = seen.filter((event) => 'subagentRunId' in event && event.subagentRunId === good?.id)
+    const ofGood = received.filter((event) => 'subagentRunId' in event && event.subagentRunId === good?.id)
     expect(ofGood.map(({ type }) => type)).toEqual([
       'SUBAGENT_STARTED',
       'STEP_STARTED',
@@ -693,17 +709,17 @@ describe('a conversation over AG-UI', () => {
       'SUBAGENT_FINISHED',
     ])
     expect(ofGood[0]).toMatchObject({ name: 'good', parentToolCallId: 'a' })
-    const types = seen.map(({ type }) => String(type))
+    const types = received.map(({ type }) => String(type))
     expect(types).toContain('SUBAGENT_ERROR')
     // The client learns of the subagents before the call that waits for them has a result.
     expect(types.indexOf('SUBAGENT_STARTED')).toBeLessThan(types.indexOf('TOOL_CALL_RESULT'))
-    for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
+    for (const event of received) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
     const messages = agent.messages.filter((message) => 'subagentRunId' in message)
     expect(messages.map(({ role }) => role)).toEqual(['user', 'reasoning', 'assistant', 'user', 'activity'])
     await engine.close()
   })
 
-  it('ends at once for a client that leaves while a subagent works', async () => {
+  it('ends the stream immediately if the client disconnects while a subagent runs', async () => {
     const engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -712,16 +728,16 @@ describe('a conversation over AG-UI', () => {
       description: 'Takes long.',
       step: async function* () {
         await wait(300)
-        yield [calls('b'), ends('b', 'sunny')]
+        yield [toolCall('b'), toolResult('b', 'sunny')]
         await promise
-        yield says('Found.')
+        yield agentMessage('Found.')
       },
     })
-    const { step: by } = script([[asks('a', 'slow')], [says('Thanks.')]], (input) =>
+    const { step: agentStep } = script([[subagentCall('a', 'slow')], [agentMessage('Thanks.')]], (input) =>
       executeCalls(input, new Map([['slow', slow]]), {}),
     )
     await conversation.sendMessage('Go.')
-    const run = () => conversation.run(by)
+    const run = () => conversation.run(agentStep)
     for await (const event of agUiEvents(conversation, { input: { threadId: 't', runId: 'r' }, run, engine }))
       if (event.type === 'TOOL_CALL_START' && event.toolCallId === 'b') break
     expect((await conversation.state()).header.status).toBe('running')
@@ -730,54 +746,55 @@ describe('a conversation over AG-UI', () => {
     await engine.close()
   })
 
-  it('streams only what is new of a subagent whose first steps the snapshot contains', async () => {
+  it('streams only later events of a subagent whose first step is in the snapshot', async () => {
     const engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
     const { promise, resolve } = Promise.withResolvers<void>()
-    const { step: looks } = script([[calls('b'), ends('b', 'sunny')], [says('Found.')]])
+    const { step: lookStep } = script([[toolCall('b'), toolResult('b', 'sunny')], [agentMessage('Found.')]])
     const slow = subagent({
       name: 'slow',
       description: 'Takes long.',
       async *step(input) {
         if (hasResult(input.state)) await promise
-        yield* await looks(input)
+        yield* await lookStep(input)
       },
     })
-    const { step: by } = script([[asks('a', 'slow')], [says('Thanks.')]], (input) =>
+    const { step: agentStep } = script([[subagentCall('a', 'slow')], [agentMessage('Thanks.')]], (input) =>
       executeCalls(input, new Map([['slow', slow]]), {}),
     )
     await conversation.sendMessage('Go.')
-    const run = conversation.run(by)
+    const run = conversation.run(agentStep)
     const resultOfChild = async () => {
       const [child] = await conversation.children()
       return child !== undefined && hasResult(await (await engine.open(child)).state())
     }
     await expect.poll(resultOfChild).toBe(true)
-    const seen: AGUIEvent[] = []
+    const received: AGUIEvent[] = []
     for await (const event of agUiEvents(conversation, { input: { threadId: 't', runId: 'r' }, engine })) {
-      seen.push(event)
+      received.push(event)
       if (event.type === 'SUBAGENT_STARTED') resolve()
     }
     await run
-    const types = seen.flatMap((event) => ('subagentRunId' in event ? [event.type] : []))
+    const types = received.flatMap((event) => ('subagentRunId' in event ? [event.type] : []))
     expect(types).toContain('TEXT_MESSAGE_CONTENT')
     expect(types).not.toContain('TOOL_CALL_START')
     await engine.close()
   })
 
-  it('keeps the messages of the subagents of subagents, each after its call', async () => {
+  it('includes the messages of nested subagents, in order', async () => {
     const engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
-    const seen: BaseEvent[] = []
-    const inner = toolOf('inner', async () => [says('Found by the inner one.')])
-    const { step: outerStep } = script([[asks('b', 'inner')], [says('Found by the outer one.')]], (input) =>
-      executeCalls(input, inner, {}),
+    const received: BaseEvent[] = []
+    const inner = toolOf('inner', async () => [agentMessage('Found by the inner one.')])
+    const { step: outerStep } = script(
+      [[subagentCall('b', 'inner')], [agentMessage('Found by the outer one.')]],
+      (input) => executeCalls(input, inner, {}),
     )
     const outer = toolOf('outer', outerStep)
-    const { step: by } = script([[asks('a', 'outer')], [says('Thanks.')]], (input) =>
+    const { step: agentStep } = script([[subagentCall('a', 'outer')], [agentMessage('Thanks.')]], (input) =>
       executeCalls(input, outer, {}),
     )
-    const agent = agentOf(serverOf(conversation, by, seen, {}, { engine }), conversation.id)
+    const agent = agentOf(serverOf(conversation, agentStep, received, {}, { engine }), conversation.id)
     agent.addMessage({ id: 'm1', role: 'user', content: 'Ask.' })
     await agent.runAgent({ runId: 'r1' })
     const texts = agent.messages.flatMap((message) =>
@@ -789,15 +806,15 @@ describe('a conversation over AG-UI', () => {
     await engine.close()
   })
 
-  it('shares a state with the page, in both directions', async () => {
+  it('synchronizes the shared state in both directions', async () => {
     const conversation = await open()
-    const seen: BaseEvent[] = []
-    const agent = agentOf(serverOf(conversation, counts, seen), conversation.id)
+    const received: BaseEvent[] = []
+    const agent = agentOf(serverOf(conversation, countingStep, received), conversation.id)
     agent.setState({ count: 1 })
     agent.addMessage({ id: 'm1', role: 'user', content: 'Count.' })
     await agent.runAgent({ runId: 'r1' })
     expect(agent.state).toEqual({ count: 2 })
-    expect(seen.filter(({ type }) => String(type).startsWith('STATE_'))).toEqual([
+    expect(received.filter(({ type }) => String(type).startsWith('STATE_'))).toEqual([
       { type: 'STATE_SNAPSHOT', snapshot: { count: 1 } },
       { type: 'STATE_DELTA', delta: [{ op: 'replace', path: '', value: { count: 2 } }] },
     ])
@@ -807,10 +824,14 @@ describe('a conversation over AG-UI', () => {
     expect(shared.length).toBe(2)
   })
 
-  it('yields all kinds of events that the protocol has', async () => {
+  it('can send all 28 event types of the protocol except chunks', async () => {
     const engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
-    const helper = subagent({ name: 'helper', description: 'Helps.', step: async () => [says('Found.')] })
+    const helper = subagent({
+      name: 'helper',
+      description: 'Helps.',
+      step: async () => [agentMessage('Found.')],
+    })
     const signed: Event = {
       kind: 'MessageEvent',
       source: 'agent',
@@ -820,7 +841,7 @@ describe('a conversation over AG-UI', () => {
         thinking_blocks: [{ type: 'thinking', thinking: 'Hm.', signature: 'signed' }],
       },
     }
-    const { step: by } = script(
+    const { step: agentStep } = script(
       [
         [
           update('ag_ui.state', { a: 1 }),
@@ -842,7 +863,7 @@ describe('a conversation over AG-UI', () => {
       [[call('b', 'helper', { action: { kind: 'helperAction', task: 'Fail.' } })]],
       (input) => executeCalls(input, new Map([['helper', failing]]), {}),
     )
-    const seen: AGUIEvent[] = []
+    const received: AGUIEvent[] = []
     const streamOf = async (id: string, run: () => Promise<unknown>): Promise<void> => {
       const input = {
         threadId: 't',
@@ -852,16 +873,17 @@ describe('a conversation over AG-UI', () => {
       }
       await receiveRunInput(conversation, input)
       const details = ['encrypted', 'raw', 'updates'] as const
-      for await (const event of agUiEvents(conversation, { input, run, engine, details })) seen.push(event)
+      for await (const event of agUiEvents(conversation, { input, run, engine, details }))
+        received.push(event)
     }
-    await streamOf('m1', () => conversation.run(by))
+    await streamOf('m1', () => conversation.run(agentStep))
     await streamOf('m2', () => conversation.run(fails))
     await streamOf('m3', () => Promise.reject(new Error('lost')))
-    for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
+    for (const event of received) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
     // A chunk is shorthand for a start, a content and an end.
     const kinds = Object.values(EventType).filter((type) => !type.endsWith('_CHUNK'))
     expect(kinds.length).toBe(28)
-    expect([...new Set(seen.map(({ type }) => type))].toSorted()).toEqual(kinds.toSorted())
+    expect([...new Set(received.map(({ type }) => type))].toSorted()).toEqual(kinds.toSorted())
     await engine.close()
   })
 
@@ -876,18 +898,18 @@ describe('a conversation over AG-UI', () => {
         yield { kind: 'MessageEvent', source: 'agent', llm_message } as Event
       })
     const input = { threadId: 't', runId: 'r' }
-    const seen = (options: Omit<AgUiOptions, 'input'>): Promise<AGUIEvent[]> =>
+    const received = (options: Omit<AgUiOptions, 'input'>): Promise<AGUIEvent[]> =>
       allOf(agUiEvents(conversation, { input, ...options }))
     const details = ['raw', 'updates'] as const
-    const events = [...(await seen({ details, run })), ...(await seen({ details }))]
+    const events = [...(await received({ details, run })), ...(await received({ details }))]
     for (const type of ['RAW', 'CUSTOM', 'STATE_SNAPSHOT'])
       expect(events.map((event) => event.type)).toContain(type)
     expect(JSON.stringify(events)).not.toContain('sealed')
     await conversation.sendMessage('Again.')
-    expect(JSON.stringify(await seen({ details: ['encrypted'], run }))).toContain('sealed')
+    expect(JSON.stringify(await received({ details: ['encrypted'], run }))).toContain('sealed')
   })
 
-  it('changes nothing for an input that it has, and keeps the log legal, whatever is posted', async () => {
+  it('keeps the log valid and ignores a repeated input, for arbitrary input', async () => {
     const id = fc.oneof(fc.constantFrom('m1', 'm2', 'a'), fc.string({ unit: 'binary' }), fc.jsonValue())
     const message = fc.record(
       {
@@ -915,7 +937,7 @@ describe('a conversation over AG-UI', () => {
     await fc.assert(
       fc.asyncProperty(posted, async (input) => {
         const conversation = await open()
-        await conversation.append([calls('a')])
+        await conversation.append([toolCall('a')])
         const receive = async (): Promise<unknown> =>
           receiveRunInput(conversation, input).catch((error: unknown) => {
             if (isColloquyError(error)) return error.code
@@ -932,7 +954,7 @@ describe('a conversation over AG-UI', () => {
     )
   })
 
-  it('says what is missing from an input', async () => {
+  it('rejects an input without required fields', async () => {
     await expect(
       receiveRunInput(await open(), { threadId: 't' } satisfies Partial<RunAgentInput>),
     ).rejects.toThrow('Pass an AG-UI input with threadId, runId and messages.')

@@ -1,6 +1,6 @@
 /**
- * The session store of the Claude Agent SDK: the SDK's conformance cases over each store, and what they
- * leave out.
+ * The session store for the Claude Agent SDK: the SDK's conformance cases over each store, and further cases
+ * for concurrency, subagents and unusual entries.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -40,15 +40,15 @@ let database: PooledDatabase
 let pool: pg.Pool
 const SCHEMAS = schemas('claude', () => pool)
 const POSTGRES = opener(SCHEMAS, () => ({ client: pool }))
-const opened: Store[] = []
+const openStores: Store[] = []
 
 beforeAll(async () => {
   database = await pooledDatabase()
   pool = database.pool
 })
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map((store) => store.close()))
-  SCHEMAS.giveBack()
+  await Promise.all(openStores.splice(0).map((store) => store.close()))
+  SCHEMAS.releaseAll()
 })
 afterAll(() => database.drop())
 
@@ -81,19 +81,19 @@ const CASES: Readonly<Record<string, (sessions: Sessions) => Promise<void>>> = {
     await Promise.all([sessions.append(KEY, [entry('b'), entry('c')]), sessions.append(KEY, [entry('d')])])
     expect(await sessions.load(KEY)).toEqual(['a', 'b', 'c', 'd'].map((type) => entry(type)))
   },
-  'appends nothing for no entries': async (sessions) => {
+  'appends nothing for an empty list': async (sessions) => {
     await sessions.append(KEY, [])
     expect(await sessions.load(KEY)).toBe(null)
     await sessions.append(KEY, [entry('a')])
     await sessions.append(KEY, [])
     expect(await sessions.load(KEY)).toEqual([entry('a')])
   },
-  'keeps a subpath apart from the main transcript': async (sessions) => {
+  'separates a subpath from the main transcript': async (sessions) => {
     await sessions.append(KEY, [entry('main')])
     await sessions.append(A, [entry('sub')])
     expect([await sessions.load(KEY), await sessions.load(A)]).toEqual([[entry('main')], [entry('sub')]])
   },
-  'keeps projects apart': async (sessions) => {
+  'separates projects': async (sessions) => {
     await sessions.append(KEY, [entry('a')])
     await sessions.append(ELSEWHERE, [entry('b')])
     expect([await sessions.load(KEY), await sessions.load(ELSEWHERE)]).toEqual([[entry('a')], [entry('b')]])
@@ -106,11 +106,11 @@ const CASES: Readonly<Record<string, (sessions: Sessions) => Promise<void>>> = {
     for (const { mtime } of listed) expect(Math.abs(mtime - Date.now())).toBeLessThan(600_000)
     expect(await sessions.listSessions('unknown')).toEqual([])
   },
-  'lists no subagent as a session': async (sessions) => {
+  'does not list a subagent as a session': async (sessions) => {
     await sessions.append(A, [entry('sub')])
     expect(await sessions.listSessions('project')).toEqual([])
   },
-  'deletes a session, and one that does not exist': async (sessions) => {
+  'deletes a session, and ignores one that does not exist': async (sessions) => {
     await sessions.append(KEY, [entry('a')])
     await sessions.delete(KEY)
     await sessions.delete(OTHER)
@@ -123,7 +123,7 @@ const CASES: Readonly<Record<string, (sessions: Sessions) => Promise<void>>> = {
     expect(loaded).toEqual([null, null, null, [entry('a')], [entry('a')]])
     expect(await sessions.listSubkeys(KEY)).toEqual([])
   },
-  'deletes one subagent alone': async (sessions) => {
+  'deletes a single subagent': async (sessions) => {
     for (const key of [KEY, A, B]) await sessions.append(key, [entry('a')])
     await sessions.delete(A)
     const loaded = await Promise.all([KEY, A, B].map((key) => sessions.load(key)))
@@ -134,7 +134,7 @@ const CASES: Readonly<Record<string, (sessions: Sessions) => Promise<void>>> = {
       await sessions.append(key, [entry('a')])
     expect((await sessions.listSubkeys(KEY)).toSorted()).toEqual([A.subpath, B.subpath])
   },
-  'lists no main transcript as a subpath': async (sessions) => {
+  'does not list the main transcript as a subpath': async (sessions) => {
     await sessions.append(KEY, [entry('main')])
     expect([await sessions.listSubkeys(KEY), await sessions.listSubkeys(OTHER)]).toEqual([[], []])
   },
@@ -143,16 +143,16 @@ const CASES: Readonly<Record<string, (sessions: Sessions) => Promise<void>>> = {
 /** Opens a store that the test closes. */
 async function open(name: keyof typeof STORES = 'memory'): Promise<Store> {
   const store = (await STORES[name]?.()) as Store
-  opened.push(store)
+  openStores.push(store)
   return store
 }
 
 for (const name of Object.keys(STORES))
-  describe(`the session store over ${name}`, () => {
+  describe(`the Claude session store over ${name}`, () => {
     for (const [title, check] of Object.entries(CASES))
       it(title, async () => check(sessionStore({ store: await open(name) })))
 
-    it('keeps the entries of two processes that append at the same time, each uuid once', async () => {
+    it('stores each uuid once if two processes append the same entries concurrently', async () => {
       const store = await open(name)
       const both = [sessionStore({ store }), sessionStore({ store })]
       const uuids = Array.from({ length: 12 }, (_, index) => `u${index}`)
@@ -163,7 +163,7 @@ for (const name of Object.keys(STORES))
       expect(await lawsOf(store)).toEqual([])
     })
 
-    it('returns what is hard to keep as it was', async () => {
+    it('returns unusual text, deep nesting and `__proto__` unchanged', async () => {
       const store = await open(name)
       const sessions = sessionStore({ store })
       const deep = JSON.parse(`${'{"a":['.repeat(1_000)}1${']}'.repeat(1_000)}`) as object
@@ -184,7 +184,7 @@ for (const name of Object.keys(STORES))
       expect(await lawsOf(store)).toEqual([])
     })
 
-    it('folds summaries as the SDK does, whoever appended', async () => {
+    it('updates summaries with the entries of every process', async () => {
       const store = await open(name)
       const [one, other] = [sessionStore({ store }), sessionStore({ store })]
       await one.append(KEY, [prompt('u1', 'First words')])
@@ -244,7 +244,7 @@ const factsOf = async (store: Store, key = KEY) =>
 
 const lawsOf = async (store: Store) => checkLog(await factsOf(store)).map(({ law }) => law)
 
-const wordsOf = async (store: Store): Promise<string> =>
+const requestText = async (store: Store): Promise<string> =>
   JSON.stringify(toAnthropic(toMessages(replay(await factsOf(store)))).messages)
 
 const resultOf = (agentId: string): SessionStoreEntry => ({
@@ -254,8 +254,8 @@ const resultOf = (agentId: string): SessionStoreEntry => ({
 
 const task = (id: string) => ({ type: 'tool_use', id, name: 'Task', input: { prompt: `task ${id}` } })
 
-describe('the session store', () => {
-  it('links a subagent with its call, whichever is appended first', async () => {
+describe('the Claude session store', () => {
+  it('links a subagent with its call in either order of appends', async () => {
     const store = await open()
     const sessions = sessionStore({ store })
     await sessions.append(KEY, [prompt('u1'), part('a1', 'u1', 'm1', use('t-a'), 'tool_use')])
@@ -273,7 +273,7 @@ describe('the session store', () => {
     expect(await lawsOf(store)).toEqual([])
   })
 
-  it('keeps the side chains of older versions as children, linked to their calls while these run', async () => {
+  it('stores the side chains of older versions as children that are linked to their calls', async () => {
     const side = (uuid: string, parentUuid: string | null, content: string): SessionStoreEntry => ({
       ...prompt(uuid, content, parentUuid ?? undefined),
       isSidechain: true,
@@ -319,7 +319,7 @@ describe('the session store', () => {
     )
   })
 
-  it('stores a side chain and a link that a crash left out with the next entries', async () => {
+  it('stores a side chain and link that are missing after a crash with the next append', async () => {
     const store = memoryStore()
     const side = { ...prompt('x1', 'task'), isSidechain: true }
     const crashing = {
@@ -337,7 +337,7 @@ describe('the session store', () => {
     expect(children.items.map((child) => [child.version, openerOf(child)])).toEqual([[1, 'a1']])
   })
 
-  it('never refuses a uuid again, and keeps each line without one', async () => {
+  it('ignores a repeated uuid, and stores every entry without a uuid', async () => {
     const sessions = sessionStore({ store: await open() })
     const title = entry('custom-title', { customTitle: 'Trees' })
     await sessions.append(KEY, [prompt('u1'), title, title])
@@ -345,7 +345,7 @@ describe('the session store', () => {
     expect(await sessions.load(KEY)).toEqual([prompt('u1'), title, title, title])
   })
 
-  it('returns any entries as they were, and its log is legal', async () => {
+  it('returns arbitrary entries unchanged, and its log obeys the laws', async () => {
     const uuid = fc.option(fc.oneof(fc.constantFrom('u1', 'u2', 'u3'), fc.string({ unit: 'binary' })), {
       nil: undefined,
     })
@@ -403,7 +403,7 @@ describe('the session store', () => {
     )
   })
 
-  it('shows messages, calls and results while the session grows, one line after the other', async () => {
+  it('adds messages, calls and results to the conversation with each entry', async () => {
     const store = await open('sqlite')
     const sessions = sessionStore({ store })
     const engine = createEngine({ store })
@@ -435,7 +435,7 @@ describe('the session store', () => {
     await engine.close()
   })
 
-  it('loads what others append behind an earlier reply behind its last line', async () => {
+  it('loads a message that was appended after an earlier reply as the last line', async () => {
     const store = await open()
     const sessions = sessionStore({ store })
     const engine = createEngine({ store })
@@ -452,7 +452,7 @@ describe('the session store', () => {
     await conversation.sendMessage('Another two')
     const loaded = (await sessions.load(KEY)) ?? []
     expect(loaded.slice(5)).toMatchObject([{ type: 'user', parentUuid: 'a2' }])
-    // The session continues after its own last line; other sessions' entries are on a branch.
+    // The session continues after its own last line. The message stays on a branch.
     await sessions.append(KEY, [prompt('u3', 'Three', 'b1')])
     expect((await conversation.messages()).map(({ role }) => role)).toEqual([
       'user',
@@ -466,7 +466,7 @@ describe('the session store', () => {
     await engine.close()
   })
 
-  it('reads a reply once, also when its calls end before the next one begins', async () => {
+  it('merges the entries of a reply if a call has its result before the next call', async () => {
     const store = await open()
     const sessions = sessionStore({ store })
     for (const line of [
@@ -478,7 +478,7 @@ describe('the session store', () => {
     ])
       await sessions.append(KEY, [line])
     expect(await lawsOf(store)).toEqual([])
-    expect(await wordsOf(store)).toMatch(/t1.*t1 read.*t2.*t2 read/)
+    expect(await requestText(store)).toMatch(/t1.*t1 read.*t2.*t2 read/)
   })
 })
 
@@ -490,7 +490,7 @@ function openerOf(record: ConversationRecord | undefined): unknown {
   return (record?.metadata['subagent'] as { action_id?: string } | undefined)?.action_id
 }
 
-describe('the Claude Agent SDK over the session store', () => {
+describe('the Claude Agent SDK with the session store', () => {
   const folder = mkdtempSync(join(tmpdir(), 'claude-agent-'))
   vi.stubEnv('CLAUDE_CONFIG_DIR', folder)
   afterAll(() => {
@@ -501,7 +501,7 @@ describe('the Claude Agent SDK over the session store', () => {
   const ask = (text: string, sessions: Sessions, resume?: string) =>
     askClaude(text, { sessions, folder, ...(resume !== undefined && { resume }) })
 
-  it('runs, resumes, lists, renames, forks and deletes a session', async () => {
+  it('can run, resume, list, rename, fork and delete a session', async () => {
     const store = await open('sqlite')
     const sessions = sessionStore({ store })
     const options = { dir: folder, sessionStore: sessions }

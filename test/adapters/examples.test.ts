@@ -1,4 +1,4 @@
-/** Runs the adapters' examples unchanged, with the real frameworks. */
+/** Runs the examples of the adapters unchanged, with the real frameworks. */
 
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ const copy = (path: string): string =>
 const [LANGGRAPH, CLAUDE, OPENAI, AG_UI] = ['langgraph', 'claude-agent', 'openai-agents', 'ag-ui'].map(
   (name) => copy(`examples/${name}.ts`),
 )
-/** Kills the process when it prints the line in the environment variable, with its compiled code saved for the next. */
+/** Kills the process when it prints the line KILL_AT. First saves the compiled code, so that the next process starts faster. */
 const KILLER = write(
   'killer.mjs',
   `import { flushCompileCache } from 'node:module'
@@ -31,10 +31,10 @@ console.log = (line) => {
 afterAll(remove)
 
 function start(
-  words: readonly (string | undefined)[],
+  args: readonly (string | undefined)[],
   env: NodeJS.ProcessEnv = {},
 ): { signal: string | null; last: string | undefined } {
-  const { signal, stdout } = spawnSync(process.execPath, words.map(String), {
+  const { signal, stdout } = spawnSync(process.execPath, args.map(String), {
     cwd: folder,
     encoding: 'utf8',
     env: { ...process.env, ...env },
@@ -44,7 +44,7 @@ function start(
   return { signal, last: stdout.trim().split('\n').at(-1) }
 }
 
-it('LangGraph: ends as without a kill when each of its steps is killed', () => {
+it('LangGraph: the example resumes after a kill in each step, without repeating steps', () => {
   const database = { FILE: join(folder, 'graph.db') }
   const run = (killAt = '') => start(['--import', KILLER, LANGGRAPH], { ...database, KILL_AT: killAt })
   for (const step of ['step 1', 'step 2', 'step 3', 'step 4'])
@@ -52,17 +52,17 @@ it('LangGraph: ends as without a kill when each of its steps is killed', () => {
   expect(run()).toEqual({ signal: null, last: 'asked, did 1, did 2, did 3, did 4' })
 })
 
-it('Claude Agent SDK: each start continues the session of the one before, and the command reads it meanwhile', async () => {
+it('Claude Agent SDK: each start resumes the previous session, and the command line can read it', async () => {
   const page = join(ROOT, 'dist/inspector/page.html')
   if (!existsSync(page)) await writeInspector(page)
   const executable = copy('test/adapters/fake-claude-code.mjs')
   chmodSync(executable, 0o755)
   const file = join(folder, 'agent.db')
   const env = { CLAUDE_CODE: executable, CLAUDE_CONFIG_DIR: join(folder, 'claude'), FILE: file }
-  const colloquy = (...words: string[]) => {
+  const colloquy = (...args: string[]) => {
     // Only the unbundled command finds the page.
-    const main = words[0] === 'inspect' ? join(ROOT, 'src/cli/main.ts') : join(inject('built'), 'cli/main.js')
-    const command = [main, ...words, '--db', file]
+    const main = args[0] === 'inspect' ? join(ROOT, 'src/cli/main.ts') : join(inject('built'), 'cli/main.js')
+    const command = [main, ...args, '--db', file]
     return spawnSync(process.execPath, command, { encoding: 'utf8' }).stdout
   }
   for (const [text, reply] of [
@@ -79,12 +79,12 @@ it('Claude Agent SDK: each start continues the session of the one before, and th
   }
 })
 
-it('OpenAI Agents SDK: each start knows the messages of those before', () => {
+it('OpenAI Agents SDK: each start has the messages of the previous starts', () => {
   const [one, two] = ['One', 'Two'].map((text) => start([OPENAI, text], { FILE: join(folder, 'agents.db') }))
   expect([one?.last, two?.last]).toEqual(['You have sent 1 items.', 'You have sent 3 items.'])
 })
 
-it('AG-UI: its own client reads the replies of the server', async () => {
+it('AG-UI: the AG-UI client receives the replies of the example server', async () => {
   const child = spawn(process.execPath, [String(AG_UI)], {
     cwd: folder,
     env: { ...process.env, FILE: join(folder, 'pages.db'), PORT: '0' },

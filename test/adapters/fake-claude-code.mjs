@@ -1,6 +1,6 @@
 /**
- * A fake Claude Code for its SDK: for each prompt it thinks, calls a tool, and reports the number of
- * session lines at its start. A prompt that names a subagent is answered by one.
+ * A fake Claude Code for its SDK. For each prompt it thinks, calls a tool, and replies with the number of
+ * session lines at its start. A prompt that contains "subagent" also starts a subagent.
  */
 
 import { randomUUID } from 'node:crypto'

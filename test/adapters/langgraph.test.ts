@@ -1,4 +1,4 @@
-/** The LangGraph saver passes LangGraph's own suite over each store, and what the suite leaves out. */
+/** The LangGraph saver passes LangGraph's own suite over each store, and handles concurrency, crashes and growing state. */
 
 import { HumanMessage } from '@langchain/core/messages'
 import { MessagesDeltaValue, MessagesValue, StateGraph, StateSchema } from '@langchain/langgraph'
@@ -18,7 +18,7 @@ import { everyStore } from './stores.ts'
 // The suite reads its functions from the global object.
 Object.assign(globalThis, vitest)
 
-const { stores: STORES, giveBack } = everyStore('langgraph')
+const { stores: STORES, releaseAll } = everyStore('langgraph')
 
 /** Runs LangGraph's suite with a new store for each saver. */
 function validateOver(name: string, open: () => Promise<Store>): void {
@@ -34,7 +34,7 @@ function validateOver(name: string, open: () => Promise<Store>): void {
     async destroyCheckpointer(saver) {
       await stores.get(saver)?.close()
       stores.delete(saver)
-      if (stores.size === 0) giveBack()
+      if (stores.size === 0) releaseAll()
     },
   })
 }
@@ -44,7 +44,7 @@ for (const [name, open] of Object.entries(STORES)) validateOver(name, open)
 const countTests = (task: vitest.RunnerTask): number =>
   task.type === 'suite' ? task.tasks.reduce((sum, each) => sum + countTests(each), 0) : 1
 
-it('runs all cases of the suite over each store', ({ task }) => {
+it('the LangGraph suite runs 718 cases over each store', ({ task }) => {
   const suites = task.file.tasks.filter(({ name }) => name.startsWith('colloquy '))
   expect(suites.map((suite) => [suite.name, countTests(suite)])).toEqual(
     Object.keys(STORES).map((name) => [`colloquy ${name}`, 718]),
@@ -70,7 +70,7 @@ const valueOf = async (saver: BaseCheckpointSaver, config: object = THREAD): Pro
   (await saver.getTuple(config))?.checkpoint.channel_values['list']
 
 describe('the LangGraph saver', () => {
-  it('reads back each version of a value, however lists grow, shrink and change', async () => {
+  it('returns each version of a value, for lists that grow, shrink and change', async () => {
     const element = fc.oneof(fc.integer(), fc.string({ unit: 'binary' }), fc.constant(null), fc.jsonValue())
     const value = fc.oneof(
       { weight: 4, arbitrary: fc.array(element, { maxLength: 200, size: 'max' }) },
@@ -93,7 +93,7 @@ describe('the LangGraph saver', () => {
     )
   })
 
-  it('writes bytes in proportion to what is new, not to the state', async () => {
+  it('writes less than a twentieth of the total size of 1000 growing states', async () => {
     const store = memoryStore()
     let written = 0
     const counting = {
@@ -117,7 +117,7 @@ describe('the LangGraph saver', () => {
     expect(await valueOf(saver)).toEqual(messages)
   })
 
-  it('refuses the second of two runs that began at the same checkpoint, and lets a chosen one branch', async () => {
+  it('rejects the second run from the same checkpoint, except to branch from an explicit one', async () => {
     const store = memoryStore()
     const [one, other] = [colloquySaver({ store }), colloquySaver({ store })]
     await step(one, THREAD, ['first'])
@@ -133,7 +133,7 @@ describe('the LangGraph saver', () => {
     expect(await valueOf(one, branch)).toEqual(['first', 'branch'])
   })
 
-  it('continues a thread on a machine whose clock is behind', async () => {
+  it('continues a thread on a machine with an earlier clock', async () => {
     const store = memoryStore()
     const [ahead, behind] = [uuid6(1).replace(/^./, '9'), uuid6(1)]
     const first = await step(colloquySaver({ store }), THREAD, ['ahead'], ahead)
@@ -141,7 +141,7 @@ describe('the LangGraph saver', () => {
     expect(await valueOf(colloquySaver({ store }))).toEqual(['ahead', 'behind'])
   })
 
-  it('copies and edits earlier checkpoints, and refuses the run that was active', async () => {
+  it('can copy and edit earlier checkpoints, and then rejects the active run', async () => {
     const saver = colloquySaver({ store: memoryStore() })
     const { graph } = graphOf(saver, false, { steps: 1 })
     await graph.invoke(inputOf('input'), THREAD)
@@ -162,7 +162,7 @@ describe('the LangGraph saver', () => {
     ])
   })
 
-  it('keeps the values of a branch when a run starts another one from the checkpoint before', async () => {
+  it('keeps the values of a branch when another branch starts from the same checkpoint', async () => {
     const { graph } = graphOf(colloquySaver({ store: memoryStore() }), false, { steps: 1 })
     await graph.invoke(inputOf('input'), THREAD)
     const before = await graph.getState(THREAD)
@@ -173,7 +173,7 @@ describe('the LangGraph saver', () => {
     expect(idsOf((await graph.getState(THREAD)).values).at(-1)).toBe('other')
   })
 
-  it('keeps whole values when another process has deleted the thread', async () => {
+  it('writes complete values after another process has deleted the thread', async () => {
     const store = memoryStore()
     const [one, other] = [colloquySaver({ store }), colloquySaver({ store })]
     const list = Array.from({ length: 100 }, (_, index) => index)
@@ -184,7 +184,7 @@ describe('the LangGraph saver', () => {
     expect(await valueOf(other)).toEqual(list)
   })
 
-  it('keeps the writes of tasks that end at the same time, and each index of a task once', async () => {
+  it('stores concurrent writes of several tasks, each index of a task once', async () => {
     const store = sqliteStore({ file: ':memory:' })
     const savers = [colloquySaver({ store }), colloquySaver({ store })] as const
     const config = await step(savers[0], THREAD, [])
@@ -211,7 +211,7 @@ describe('the LangGraph saver', () => {
     await store.close()
   })
 
-  it('says what is missing from its store and from a configuration', async () => {
+  it('rejects an invalid store and a configuration without a checkpoint id', async () => {
     expect(() => colloquySaver({} as never)).toThrow(
       '`store` must be a Colloquy store, such as memoryStore().',
     )
@@ -227,12 +227,12 @@ const SCHEMAS_OF_STATE = [MessagesValue, MessagesDeltaValue].map(
 
 /** A graph of two parallel nodes, which add a message each per step, and one that joins them. */
 function graphOf(saver: BaseCheckpointSaver, isDelta: boolean, { name = 'run', steps = 2, pause = 0 } = {}) {
-  const made: string[] = []
+  const created: string[] = []
   const work = (side: string) => async (state: { messages: { id?: string }[] }) => {
     if (pause > 0) await wait(pause)
     const count = state.messages.filter(({ id }) => id?.startsWith(`${name} ${side}`)).length
     const id = `${name} ${side} ${count}`
-    made.push(id)
+    created.push(id)
     return { messages: [new HumanMessage({ id, content: id })] }
   }
   const graph = new StateGraph(SCHEMAS_OF_STATE[isDelta ? 1 : 0])
@@ -248,7 +248,7 @@ function graphOf(saver: BaseCheckpointSaver, isDelta: boolean, { name = 'run', s
         : '__end__',
     )
     .compile({ checkpointer: saver })
-  return { graph, made }
+  return { graph, created }
 }
 
 const inputOf = (id: string) => ({ messages: [new HumanMessage({ id, content: id })] })
@@ -256,8 +256,8 @@ const idsOf = ({ messages = [] }: { messages?: { id?: string }[] }): (string | u
   messages.map(({ id }) => id)
 
 for (const [name, open] of Object.entries(STORES))
-  describe(`graphs over ${name}`, () => {
-    it('loses nothing of a run that ends, when others run the same thread', async () => {
+  describe(`LangGraph graphs over ${name}`, () => {
+    it('lose nothing of a successful run while other runs use the same thread', async () => {
       const run = fc.record({
         isShared: fc.boolean(),
         start: fc.nat(20),
@@ -287,35 +287,35 @@ for (const [name, open] of Object.entries(STORES))
           for (const [index, { status, ...result }] of results.entries()) {
             const whole = [0, 1].flatMap((count) => sides.map((side) => `run ${index} ${side} ${count}`))
             const idsOfRun = ids.filter((id) => id?.startsWith(`run ${index}`))
-            // A run that was refused has left its first steps, or nothing.
+            // A rejected run has stored its first steps, or nothing.
             expect(idsOfRun).toEqual([`run ${index}`, ...whole].slice(0, idsOfRun.length))
             if (status === 'fulfilled') expect(idsOfRun.length).toBe(7)
             else expect(result).toMatchObject({ reason: { code: 'id_conflict' } })
           }
           expect(results.some(({ status }) => status === 'fulfilled')).toBe(true)
           await store.close()
-          giveBack()
+          releaseAll()
         }),
         { numRuns: name === 'postgres' ? 15 : 40 },
       )
     })
 
-    it('ends as without a crash, when the process ends before or after any of its writes', async () => {
-      // One store for all cases, each with its own thread: opening one takes longer than a case.
+    it('have the same result if the process ends before or after any write', async () => {
+      // All cases share a store, each with its own thread, because opening a store is slower than a case.
       const store = await open()
       for (const isDelta of [false, true]) {
         let count = 0
         const pending = new Set<Promise<unknown>>()
         const crashing = (store: Store, end: number, isAfter: boolean) =>
           ({
-            getItem: (...args) => (count >= end ? dead() : store.getItem(...args)),
-            listItems: (...args) => (count >= end ? dead() : store.listItems(...args)),
+            getItem: (...args) => (count >= end ? endProcess() : store.getItem(...args)),
+            listItems: (...args) => (count >= end ? endProcess() : store.listItems(...args)),
             async changeItems(changes) {
               count += 1
-              if (count > end || (count === end && !isAfter)) return dead()
+              if (count > end || (count === end && !isAfter)) return endProcess()
               const written = store.changeItems(changes)
               pending.add(written)
-              return count >= end ? written.then(dead) : written
+              return count >= end ? written.then(endProcess) : written
             },
           }) satisfies Partial<Items>
         const runTo = async (end: number, isAfter: boolean): Promise<void> => {
@@ -326,7 +326,7 @@ for (const [name, open] of Object.entries(STORES))
           const crash = await first.graph.invoke(inputOf('input'), config).catch(String)
           expect(crash).toContain('the process has ended')
           await Promise.all(pending)
-          const { graph, made } = graphOf(colloquySaver({ store }), isDelta)
+          const { graph, created } = graphOf(colloquySaver({ store }), isDelta)
           const { next, values: stored } = await graph.getState(config)
           const isBegun = next.length > 0 || idsOf(stored).length > 0
           const values = await graph.invoke(isBegun ? null : inputOf('input'), config)
@@ -334,8 +334,8 @@ for (const [name, open] of Object.entries(STORES))
             'input',
             ...[0, 1].flatMap((step) => ['left', 'right', 'join'].map((side) => `run ${side} ${step}`)),
           ])
-          // Nothing but the step that was interrupted is done again.
-          expect(made.filter((id) => first.made.includes(id)).length).toBeLessThanOrEqual(2)
+          // Only the interrupted step is repeated.
+          expect(created.filter((id) => first.created.includes(id)).length).toBeLessThanOrEqual(2)
         }
         count = 0
         const saver = colloquySaver({ store: crashing(store, Infinity, true) as never })
@@ -349,8 +349,8 @@ for (const [name, open] of Object.entries(STORES))
         }
       }
       await store.close()
-      giveBack()
+      releaseAll()
     })
   })
 
-const dead = (): Promise<never> => Promise.reject(new Error('the process has ended'))
+const endProcess = (): Promise<never> => Promise.reject(new Error('the process has ended'))

@@ -1,4 +1,4 @@
-/** Three frameworks continue one conversation, from one log. */
+/** The Claude Agent SDK, OpenAI Agents and useChat continue the same conversation. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -30,8 +30,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** An OpenAI model that thinks, calls a tool and answers; `seen` collects its requests. */
-function openAI(seen: AgentInputItem[][]): Model {
+/** An OpenAI model that thinks, calls a tool and replies. `requests` collects its inputs. */
+function openAI(requests: AgentInputItem[][]): Model {
   const id = 'rs_1'
   const content = [{ type: 'input_text', text: 'Hm.' }]
   const outputs = [
@@ -43,7 +43,7 @@ function openAI(seen: AgentInputItem[][]): Model {
   ]
   return {
     async getResponse({ input }) {
-      seen.push(input as AgentInputItem[])
+      requests.push(input as AgentInputItem[])
       return { usage: new Usage(), output: (outputs.shift() ?? []) as never }
     },
     getStreamedResponse() {
@@ -54,7 +54,7 @@ function openAI(seen: AgentInputItem[][]): Model {
 
 const output = (text: string) => ({ type: 'output_text', text })
 
-it('begins under the Claude Agent SDK, continues under OpenAI Agents, ends under useChat, and goes back', async () => {
+it('a conversation continues from the Claude Agent SDK to OpenAI Agents, useChat and back', async () => {
   const store = sqliteStore({ file: ':memory:' })
   const engine = createEngine({ store })
   const sessions = sessionStore({ store })
@@ -65,27 +65,27 @@ it('begins under the Claude Agent SDK, continues under OpenAI Agents, ends under
   const conversation = await engine.open(conversationIdOf({ projectKey, sessionId }))
 
   // OpenAI Agents.
-  const seen: AgentInputItem[][] = []
+  const requests: AgentInputItem[][] = []
   const weather = tool({
     name: 'weather',
     description: 'Returns the weather.',
     parameters: z.object({ city: z.string() }),
     execute: () => 'sunny',
   })
-  const agent = new Agent({ name: 'Guide', model: openAI(seen), tools: [weather] })
+  const agent = new Agent({ name: 'Guide', model: openAI(requests), tools: [weather] })
   const session = colloquySession({ conversation })
   const { finalOutput } = await new Runner({ tracingDisabled: true }).run(agent, 'And in Rome?', { session })
   expect(finalOutput).toBe('It is sunny.')
-  expect(seen[0]?.map((item) => ('role' in item ? item.role : item.type))).toEqual([
+  expect(requests[0]?.map((item) => ('role' in item ? item.role : item.type))).toEqual([
     'user',
     'function_call',
     'function_call_result',
     'assistant',
     'user',
   ])
-  expect(JSON.stringify(seen[0])).toContain('I began with 0 lines.')
-  expect(JSON.stringify(seen)).not.toContain('signed')
-  expect(JSON.stringify(seen[1])).toContain('sealed')
+  expect(JSON.stringify(requests[0])).toContain('I began with 0 lines.')
+  expect(JSON.stringify(requests)).not.toContain('signed')
+  expect(JSON.stringify(requests[1])).toContain('sealed')
 
   // useChat of the AI SDK.
   let request = ''
@@ -111,7 +111,7 @@ it('begins under the Claude Agent SDK, continues under OpenAI Agents, ends under
   expect(responses).toContain('sealed')
   expect(responses).not.toContain('signed')
 
-  // Claude Code continues with all of it.
+  // Claude Code continues with all messages.
   const { result } = await askClaude('What was it?', { sessions, folder, resume: sessionId })
   const lines = await sessions.load({ projectKey, sessionId })
   expect(result).toBe(`I began with ${(lines?.length ?? 0) - 5} lines.`)
@@ -131,7 +131,7 @@ it('begins under the Claude Agent SDK, continues under OpenAI Agents, ends under
   await store.close()
 })
 
-/** A turn of a framework: it returns what its model was sent last. */
+/** A turn of a framework. Returns the history that the framework sent to its model. */
 type Turn = (name: string, conversation: Conversation, store: Store) => Promise<string>
 
 const KEY = { projectKey: 'project', sessionId: 'session' }
@@ -179,7 +179,7 @@ const TURNS: Readonly<Record<'claude' | 'openai' | 'chat', Turn>> = {
     return JSON.stringify(loaded)
   },
   async openai(name, conversation) {
-    const seen: AgentInputItem[][] = []
+    const requests: AgentInputItem[][] = []
     const providerData = { encrypted_content: `${name}-signature` }
     const outputs = [
       [
@@ -190,7 +190,7 @@ const TURNS: Readonly<Record<'claude' | 'openai' | 'chat', Turn>> = {
     ]
     const model: Model = {
       async getResponse({ input }) {
-        seen.push(input as AgentInputItem[])
+        requests.push(input as AgentInputItem[])
         return { usage: new Usage(), output: (outputs.shift() ?? []) as never }
       },
       getStreamedResponse() {
@@ -202,7 +202,7 @@ const TURNS: Readonly<Record<'claude' | 'openai' | 'chat', Turn>> = {
     const agent = new Agent({ name: 'Guide', model, tools: [look] })
     const session = colloquySession({ conversation })
     await new Runner({ tracingDisabled: true }).run(agent, `${name}-user`, { session })
-    return JSON.stringify(seen[0])
+    return JSON.stringify(requests[0])
   },
   async chat(name, conversation) {
     let request = ''
@@ -221,37 +221,37 @@ const TURNS: Readonly<Record<'claude' | 'openai' | 'chat', Turn>> = {
 }
 
 describe('three frameworks in any order', () => {
-  const { stores: STORES, giveBack } = everyStore('one_log')
-  /** Whose signatures each is sent: Claude Code has its own, and a chat of Anthropic both. */
-  const SIGNED = { claude: ['claude'], openai: ['openai'], chat: ['claude', 'chat'] } as const
-  const order = fc.array(fc.constantFrom('claude', 'openai', 'chat'), { minLength: 2, maxLength: 6 })
+  const { stores: STORES, releaseAll } = everyStore('one_log')
+  /** The frameworks whose signatures each framework sends: a chat with Anthropic can use those of Claude Code. */
+  const SIGNATURES = { claude: ['claude'], openai: ['openai'], chat: ['claude', 'chat'] } as const
+  const frameworks = fc.array(fc.constantFrom('claude', 'openai', 'chat'), { minLength: 2, maxLength: 6 })
 
   for (const [store, open] of Object.entries(STORES))
-    it(`each sees all that was said, and its own signatures, over ${store}`, async () => {
+    it(`each send all messages but only signatures of their own provider, over ${store}`, async () => {
       await fc.assert(
-        fc.asyncProperty(order, async (turns) => {
-          const opened = await open()
-          const engine = createEngine({ store: opened })
+        fc.asyncProperty(frameworks, async (turns) => {
+          const openedStore = await open()
+          const engine = createEngine({ store: openedStore })
           const conversation = await engine.openOrCreate(conversationIdOf(KEY))
           const names: string[] = []
           for (const [index, framework] of turns.entries()) {
             const name = `${framework}-${index}`
-            const request = await TURNS[framework](name, conversation, opened)
+            const request = await TURNS[framework](name, conversation, openedStore)
             for (const earlier of names) {
               for (const part of ['user', 'result', 'reply']) expect(request).toContain(`${earlier}-${part}`)
-              const isOwn = SIGNED[framework].some((owner) => earlier.startsWith(owner))
-              expect(request.includes(`${earlier}-signature`)).toBe(isOwn)
+              const isSameProvider = SIGNATURES[framework].some((owner) => earlier.startsWith(owner))
+              expect(request.includes(`${earlier}-signature`)).toBe(isSameProvider)
             }
             names.push(name)
-            const stored = await opened.read(conversation.id, { limit: 1_000 })
+            const stored = await openedStore.read(conversation.id, { limit: 1_000 })
             expect(checkLog(stored.map(({ fact }) => fact))).toEqual([])
           }
           const state = await conversation.state()
           const users = toMessages(state).filter(({ role }) => role === 'user')
           expect(JSON.stringify(users).match(/\w+-\d-user/g)).toEqual(names.map((name) => `${name}-user`))
           await engine.close()
-          await opened.close()
-          giveBack()
+          await openedStore.close()
+          releaseAll()
         }),
         { numRuns: 20 },
       )

@@ -1,6 +1,6 @@
 /**
- * A session of the OpenAI Agents SDK over a conversation: the cases of the SDK's own tests, and what only
- * a tree can do.
+ * A session of the OpenAI Agents SDK over a conversation: the cases of the SDK's own tests, branches, and
+ * events of others.
  */
 
 import { Agent, type AgentInputItem, type Model, Runner, tool, Usage } from '@openai/agents-core'
@@ -115,7 +115,7 @@ const CASES: Readonly<Record<string, (session: ColloquySession) => Promise<void>
       undefined,
     ])
   },
-  'returns copies, and keeps copies': async (session) => {
+  'copies items that it stores and returns': async (session) => {
     const item = { role: 'user' as const, content: 'a' }
     await session.addItems([item])
     item.content = 'changed'
@@ -123,7 +123,7 @@ const CASES: Readonly<Record<string, (session: ColloquySession) => Promise<void>
     if (read !== undefined) read.content = 'changed'
     expect(await session.getItems()).toEqual([user('a')])
   },
-  'replaces the first call of an id, and takes out the others': async (session) => {
+  'replaces the first call of an id, and removes the others': async (session) => {
     await session.addItems([user('a'), call('c1', '{"n":1}'), call('c1', '{"n":2}'), result('c1')])
     const replacement = call('c1', '{"n":3}') as FunctionCall
     await session.applyHistoryMutations({
@@ -131,7 +131,7 @@ const CASES: Readonly<Record<string, (session: ColloquySession) => Promise<void>
     })
     expect(await session.getItems()).toEqual([user('a'), replacement, result('c1')])
   },
-  'changes nothing when the call to replace is gone': async (session) => {
+  'changes nothing if the call to replace does not exist': async (session) => {
     await session.addItems([user('a'), result('c1')])
     const replacement = call('c1') as FunctionCall
     await session.applyHistoryMutations({
@@ -139,56 +139,60 @@ const CASES: Readonly<Record<string, (session: ColloquySession) => Promise<void>
     })
     expect(await session.getItems()).toEqual([user('a'), result('c1')])
   },
-  'appends a transaction once': async (session) => {
+  'applies a repeated append transaction once': async (session) => {
     const item = { role: 'user' as const, content: 'b' }
     await session.addItems([user('a')])
-    await session.applyHistoryTransaction(appending('op', [item]))
+    await session.applyHistoryTransaction(appendTransaction('op', [item]))
     item.content = 'changed'
     await session.addItems([user('c')])
-    await session.applyHistoryTransaction(appending('op', [user('b')]))
+    await session.applyHistoryTransaction(appendTransaction('op', [user('b')]))
     expect(await session.getItems()).toEqual([user('a'), user('b'), user('c')])
-    // It stays applied when its item is popped.
+    // The operation stays applied after its item is popped.
     await session.popItem()
     await session.popItem()
-    await session.applyHistoryTransaction(appending('op', [user('b')]))
+    await session.applyHistoryTransaction(appendTransaction('op', [user('b')]))
     expect(await session.getItems()).toEqual([user('a')])
   },
-  'replaces a suffix once': async (session) => {
+  'applies a repeated suffix replacement once': async (session) => {
     await session.addItems([user('a'), user('b')])
-    const args = replacing('op', [user('b')], [user('c')])
+    const args = replaceTransaction('op', [user('b')], [user('c')])
     await session.applyHistoryTransaction(args)
     await session.addItems([user('d')])
     await session.applyHistoryTransaction(args)
     expect(await session.getItems()).toEqual([user('a'), user('c'), user('d')])
   },
-  'refuses a suffix that does not match, and does not record the operation': async (session) => {
+  'rejects a suffix that does not match, and does not record the operation': async (session) => {
     await session.addItems([user('a')])
     for (const suffix of [[user('z')], [user('z'), user('a')]])
-      await expect(session.applyHistoryTransaction(replacing('op', suffix, []))).rejects.toMatchObject({
+      await expect(
+        session.applyHistoryTransaction(replaceTransaction('op', suffix, [])),
+      ).rejects.toMatchObject({
         code: 'id_conflict',
       })
-    await session.applyHistoryTransaction(replacing('op', [user('a')], [user('b')]))
+    await session.applyHistoryTransaction(replaceTransaction('op', [user('a')], [user('b')]))
     expect(await session.getItems()).toEqual([user('b')])
   },
-  'refuses an operation that was another one, an empty one too': async (session) => {
+  'rejects an operation id that was used for other items, or for none': async (session) => {
     for (const items of [[user('a')], []]) {
       const id = `op ${items.length}`
-      await session.applyHistoryTransaction(appending(id, items))
-      await expect(session.applyHistoryTransaction(appending(id, [user('b')]))).rejects.toMatchObject({
-        code: 'id_conflict',
-      })
+      await session.applyHistoryTransaction(appendTransaction(id, items))
+      await expect(session.applyHistoryTransaction(appendTransaction(id, [user('b')]))).rejects.toMatchObject(
+        {
+          code: 'id_conflict',
+        },
+      )
     }
     expect(await session.getItems()).toEqual([user('a')])
   },
-  'applies an operation again after the session was cleared': async (session) => {
+  'can apply an operation again after the session was cleared': async (session) => {
     for (let round = 0; round < 3; round += 1) {
-      await session.applyHistoryTransaction(appending('op', [user('a')]))
-      await session.applyHistoryTransaction(appending('op', [user('a')]))
+      await session.applyHistoryTransaction(appendTransaction('op', [user('a')]))
+      await session.applyHistoryTransaction(appendTransaction('op', [user('a')]))
       expect(await session.getItems()).toEqual([user('a')])
       await session.clearSession()
     }
   },
-  'refuses transactions that are invalid, and names no content': async (session) => {
+  'rejects invalid transactions with errors that contain no content': async (session) => {
     await session.addItems([user('a')])
     const withData = (providerData: unknown): AgentInputItem => Object.assign(user('b'), { providerData })
     const cycle: Record<string, unknown> = {}
@@ -200,21 +204,21 @@ const CASES: Readonly<Record<string, (session: ColloquySession) => Promise<void>
       },
     })
     const invalid: unknown[] = [
-      appending('   ', []),
+      appendTransaction('   ', []),
       { operationId: 'op', transaction: { type: 'unknown' } },
       { operationId: 'op', transaction: null },
       null,
       getter,
-      appending('op', [42 as never]),
-      appending('op', [withData(new Date(0))]),
-      appending('op', [withData(cycle)]),
-      appending('op', [withData(42n)]),
-      appending('op', [withData(Number.NaN)]),
-      appending('op', [withData(Symbol('secret'))]),
-      appending('op', [withData(new Uint16Array([300]))]),
-      appending('op', Object.assign([], { length: 1 })),
-      appending('op', new Proxy([user('b')], {})),
-      appending('op', [hidden]),
+      appendTransaction('op', [42 as never]),
+      appendTransaction('op', [withData(new Date(0))]),
+      appendTransaction('op', [withData(cycle)]),
+      appendTransaction('op', [withData(42n)]),
+      appendTransaction('op', [withData(Number.NaN)]),
+      appendTransaction('op', [withData(Symbol('secret'))]),
+      appendTransaction('op', [withData(new Uint16Array([300]))]),
+      appendTransaction('op', Object.assign([], { length: 1 })),
+      appendTransaction('op', new Proxy([user('b')], {})),
+      appendTransaction('op', [hidden]),
       { operationId: 'op', transaction: { type: 'append_items', items: [], metadata: {} } },
       { operationId: 'op', transaction: { type: 'append_items' } },
       { operationId: 'op', transaction: { type: 'replace_suffix', expectedSuffix: [] } },
@@ -230,7 +234,7 @@ const CASES: Readonly<Record<string, (session: ColloquySession) => Promise<void>
       expect(error).toMatchObject({ code: 'invalid_argument' })
       expect(String(error)).not.toContain('secret')
     }
-    await session.applyHistoryTransaction(appending('op', [user('b')]))
+    await session.applyHistoryTransaction(appendTransaction('op', [user('b')]))
     expect(await session.getItems()).toEqual([user('a'), user('b')])
   },
   'compares bytes and objects by their content': async (session) => {
@@ -238,19 +242,19 @@ const CASES: Readonly<Record<string, (session: ColloquySession) => Promise<void>
     shared.set([3, 7])
     const withBytes = (bytes: Uint8Array): AgentInputItem =>
       Object.assign(user('b'), { providerData: Object.assign(Object.create(null), { bytes }) })
-    await session.applyHistoryTransaction(appending('op', [withBytes(shared)]))
+    await session.applyHistoryTransaction(appendTransaction('op', [withBytes(shared)]))
     shared[0] = 9
     const same = withBytes(new Uint8Array([3, 7]))
-    await session.applyHistoryTransaction(appending('op', [same]))
+    await session.applyHistoryTransaction(appendTransaction('op', [same]))
     expect(await session.getItems()).toEqual([
       { ...user('b'), providerData: { bytes: new Uint8Array([3, 7]) } },
     ])
-    await session.applyHistoryTransaction(replacing('other', [same], [user('c')]))
+    await session.applyHistoryTransaction(replaceTransaction('other', [same], [user('c')]))
     expect(await session.getItems()).toEqual([user('c')])
   },
   'reads the id of an operation once': async (session) => {
     let reads = 0
-    const { transaction } = appending('', [user('a')])
+    const { transaction } = appendTransaction('', [user('a')])
     const args = { transaction, operationId: '' }
     Object.defineProperty(args, 'operationId', { enumerable: true, get: () => `op ${(reads += 1)}` })
     await session.applyHistoryTransaction(args)
@@ -265,19 +269,23 @@ const CASES: Readonly<Record<string, (session: ColloquySession) => Promise<void>
 }
 
 type FunctionCall = Extract<AgentInputItem, { type: 'function_call' }>
-const appending = (operationId: string, items: AgentInputItem[]) => ({
+const appendTransaction = (operationId: string, items: AgentInputItem[]) => ({
   operationId,
   transaction: { type: 'append_items' as const, items },
 })
-const replacing = (operationId: string, expectedSuffix: AgentInputItem[], replacement: AgentInputItem[]) => ({
+const replaceTransaction = (
+  operationId: string,
+  expectedSuffix: AgentInputItem[],
+  replacement: AgentInputItem[],
+) => ({
   operationId,
   transaction: { type: 'replace_suffix' as const, expectedSuffix, replacement },
 })
 
-const { stores: STORES, giveBack } = everyStore('agents')
+const { stores: STORES, releaseAll } = everyStore('agents')
 
 for (const [name, openStore] of Object.entries(STORES))
-  describe(`a session over ${name}`, () => {
+  describe(`an OpenAI session over ${name}`, () => {
     for (const [title, check] of Object.entries(CASES))
       it(title, async () => {
         const store = await openStore()
@@ -288,12 +296,12 @@ for (const [name, openStore] of Object.entries(STORES))
         await check(session)
         await engine.close()
         await store.close()
-        giveBack()
+        releaseAll()
       })
   })
 
-describe('a session over a conversation', () => {
-  it('gives back what a list would, whatever is done to it, and its log is legal', async () => {
+describe('an OpenAI session over a conversation', () => {
+  it('behaves like a list for any changes, can undo each of them, and its log obeys the laws', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyChange, { maxLength: 12 }), async (changes) => {
         const { conversation, session } = await open()
@@ -345,7 +353,7 @@ describe('a session over a conversation', () => {
     )
   })
 
-  it('keeps what was popped and cleared on branches', async () => {
+  it('keeps popped and cleared items on branches', async () => {
     const { conversation, session } = await open()
     await session.addItems([user('What is it like in Rome?'), reasoning('r1'), call('c1')])
     const before = (await conversation.state()).log.head?.id ?? null
@@ -357,7 +365,7 @@ describe('a session over a conversation', () => {
     expect(listBranches(await conversation.state()).length).toBeGreaterThan(1)
   })
 
-  it('shows calls, results and reasoning as such to every other reader', async () => {
+  it('stores calls, results and messages as events of their kinds', async () => {
     const { conversation, session } = await open()
     await session.addItems([user('Rome?'), reasoning('r1'), call('c1'), result('c1'), reply('It is sunny.')])
     const kinds = pathTo(await conversation.state()).map(({ event }) => event?.kind)
@@ -378,14 +386,14 @@ describe('a session over a conversation', () => {
     ])
   })
 
-  it('stores an image of any size', async () => {
+  it('stores an image of 200 kB', async () => {
     const { conversation, session } = await open()
     await session.addItems([user('Rome?'), call('c1'), photo(new Uint8Array(200_000))])
     expect((await session.getItems()).length).toBe(3)
     expect(JSON.stringify(await conversation.messages())).toContain('data:image/png;base64,AAAA')
   })
 
-  it('returns long strings that the engine keeps out of memory, also of a reply that is popped', async () => {
+  it('returns long strings if the engine uses `blobs: refs`, also after a pop', async () => {
     const conversation = await createEngine({ store: memoryStore(), blobs: 'refs' }).create()
     const session = colloquySession({ conversation })
     const [long, longer] = ['a'.repeat(70_000), 'b'.repeat(80_000)]
@@ -396,13 +404,13 @@ describe('a session over a conversation', () => {
     expect(await session.getItems()).toEqual(items.slice(0, -1))
   })
 
-  it('gives back the bytes of a Buffer', async () => {
+  it('returns the bytes of a Buffer', async () => {
     const { session } = await open()
     await session.addItems([user('Rome?'), call('c1'), photo(Buffer.from([1, 2, 3]))])
     expect((await session.getItems()).at(-1)).toEqual(photo(new Uint8Array([1, 2, 3])))
   })
 
-  it('shows what others appended as items', async () => {
+  it('returns events that others appended as items', async () => {
     const { conversation, session } = await open()
     await session.addItems([user('One')])
     await conversation.sendMessage('Two')
@@ -422,7 +430,7 @@ describe('a session over a conversation', () => {
     expect((await session.getItems()).length).toBe(2)
   })
 
-  it('returns items whose events are forgotten and no longer in memory', async () => {
+  it('returns items whose events were forgotten by a condensation and evicted from memory', async () => {
     const { conversation, session } = await open()
     const items = [user('Rome?'), call('c1'), result('c1'), reply('It is sunny.')]
     await session.addItems(items)
@@ -435,7 +443,7 @@ describe('a session over a conversation', () => {
     expect(await session.getItems()).toEqual([...items, call('c2'), result('c2')])
   })
 
-  it('pops nothing from a conversation without items', async () => {
+  it('pops undefined from a conversation that has only a system prompt', async () => {
     const { conversation, session } = await open()
     const system_prompt = { type: 'text', text: 'Be brief.' } as const
     await conversation.append({ kind: 'SystemPromptEvent', source: 'agent', system_prompt, tools: [] })
@@ -443,7 +451,7 @@ describe('a session over a conversation', () => {
     expect((await conversation.messages()).map(({ role }) => role)).toEqual(['system'])
   })
 
-  it('shows the results that others gave to its calls', async () => {
+  it('returns results that others appended for its calls', async () => {
     const { conversation, session } = await open()
     await session.addItems([user('Rome?'), call('c1'), call('c2'), result('c1')])
     await conversation.reject(undefined, 'Not there.')
@@ -456,7 +464,7 @@ describe('a session over a conversation', () => {
     ])
   })
 
-  it('rewrites calls, and refuses an operation that was another one', async () => {
+  it('replaces a call, and rejects an operation id that was used for other items', async () => {
     const { session } = await open()
     await session.addItems([user('Rome?'), call('c1'), result('c1')])
     const replacement = call('c1', '{"city":"Oslo"}') as Extract<AgentInputItem, { type: 'function_call' }>
@@ -478,7 +486,7 @@ describe('a session over a conversation', () => {
     expect((await session.getItems()).length).toBe(4)
   })
 
-  it('keeps each item once when two processes add at the same time', async () => {
+  it('stores each item once when two processes add items concurrently', async () => {
     const store = sqliteStore({ file: ':memory:' })
     const [one, other] = [createEngine({ store }), createEngine({ store })]
     const { id } = await one.create()
@@ -493,13 +501,13 @@ describe('a session over a conversation', () => {
     await store.close()
   })
 
-  it('serves a run of the SDK itself, with a tool', async () => {
+  it('works with a run of the SDK that calls a tool', async () => {
     const { conversation, session } = await open()
     const outputs = [[call('c1')], [reply('Sunny.')], [reply('As I said: sunny.')]]
-    const seen: number[] = []
+    const inputLengths: number[] = []
     const model: Model = {
       async getResponse({ input }) {
-        seen.push(input.length)
+        inputLengths.push(input.length)
         return { usage: new Usage(), output: (outputs.shift() ?? []) as never }
       },
       getStreamedResponse() {
@@ -516,7 +524,7 @@ describe('a session over a conversation', () => {
     const runner = new Runner({ tracingDisabled: true })
     expect((await runner.run(agent, 'Rome?', { session })).finalOutput).toBe('Sunny.')
     expect((await runner.run(agent, 'Really?', { session })).finalOutput).toBe('As I said: sunny.')
-    expect(seen).toEqual([1, 3, 5])
+    expect(inputLengths).toEqual([1, 3, 5])
     expect((await conversation.messages()).map(({ role }) => role)).toEqual([
       'user',
       'assistant',

@@ -8,11 +8,11 @@ import { opener, schemas } from '../postgres/schemas.ts'
 
 /**
  * Functions that open an empty store, by the store's name; PostgreSQL is available while the tests run.
- * `giveBack` releases the schemas of closed PostgreSQL stores to later stores.
+ * `releaseAll` releases the schemas of closed PostgreSQL stores to later stores.
  */
 export function everyStore(prefix: string): {
   readonly stores: Readonly<Record<string, () => Promise<Store>>>
-  giveBack(): void
+  releaseAll(): void
 } {
   let database: PooledDatabase
   let pool: pg.Pool
@@ -21,14 +21,14 @@ export function everyStore(prefix: string): {
     pool = database.pool
   })
   afterAll(() => database.drop())
-  const taken = schemas(prefix, () => pool)
-  const postgres = opener(taken, () => ({ client: pool }))
+  const postgresSchemas = schemas(prefix, () => pool)
+  const postgres = opener(postgresSchemas, () => ({ client: pool }))
   return {
     stores: {
       memory: async () => memoryStore(),
       sqlite: async () => sqliteStore({ file: ':memory:' }),
       postgres: () => postgres.open(),
     },
-    giveBack: taken.giveBack,
+    releaseAll: postgresSchemas.releaseAll,
   }
 }

@@ -4,7 +4,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { settled } from '../postgres/bystander.ts'
+import { settled } from '../postgres/sql-sessions.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 

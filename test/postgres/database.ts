@@ -56,10 +56,10 @@ export async function pooledDatabase(): Promise<PooledDatabase> {
 }
 
 async function serverOfRun(): Promise<string> {
-  const { port, word } = inject('postgresDesk')
-  const desk = connect(port, '127.0.0.1')
-  desk.write(word)
-  const url = await text(desk)
+  const { port, secret } = inject('postgresRequests')
+  const socket = connect(port, '127.0.0.1')
+  socket.write(secret)
+  const url = await text(socket)
   if (url === '') throw new Error('the test server did not start')
   return url
 }

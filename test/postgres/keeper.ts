@@ -40,11 +40,11 @@ let server: ChildProcess | null = null
 try {
   const programs = await prepare()
   server = await start(programs)
-  say()
+  printAddress()
   for await (const line of lines) {
     await end(line === 'kill' ? 'SIGKILL' : 'SIGINT')
     if (line === 'start' || line === 'restart') server = await start(programs)
-    say()
+    printAddress()
   }
 } finally {
   await stop()
@@ -66,7 +66,7 @@ async function prepare(): Promise<Programs> {
 
 /** Starts the server and waits for connections; after a kill, old backends may have to end first. */
 async function start(programs: Programs): Promise<ChildProcess> {
-  const until = Date.now() + 300_000
+  const deadline = Date.now() + 300_000
   for (;;) {
     const child = spawn(programs.postgres, ['-D', data, ...settings()], {
       cwd: folder,
@@ -79,7 +79,7 @@ async function start(programs: Programs): Promise<ChildProcess> {
       if (await isReady(child)) return child
       await sleep(15)
     }
-    if (Date.now() > until) throw new Error(`the server does not start: ${output}`)
+    if (Date.now() > deadline) throw new Error(`the server does not start: ${output}`)
     await sleep(50)
   }
 }
@@ -123,7 +123,7 @@ async function stop(): Promise<void> {
   process.exit(0)
 }
 
-function say(): void {
+function printAddress(): void {
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
   process.stdout.write(`${JSON.stringify({ url, pid: server?.pid ?? null })}\n`)
 }

@@ -5,7 +5,7 @@ import { SESSION } from '../../src/store/postgres/connection.ts'
 import { MOST_COUNTED } from '../../src/store/contract/query.ts'
 
 /** Maximum rows a call may read: a few pages, independent of the conversation's length. */
-const FEW = 500
+const MAX_ROWS = 500
 
 /** A plan node in the JSON of EXPLAIN ANALYZE. */
 export interface PlanNode {
@@ -97,27 +97,28 @@ export const rowsOf = (node: PlanNode): number =>
   (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0))
 
 /** Faults in the plan of a list. */
-function listWrongs(nodes: readonly PlanNode[]): string[] {
+function listFaults(nodes: readonly PlanNode[]): string[] {
   const sorts = nodes.filter((node) => /Sort|Bitmap|Seq Scan|Hash/.test(node['Node Type']))
   const keyed = nodes.filter(({ 'Index Name': name = '' }) => name === 'conversation_tag')
   const walked = nodes
     .filter(({ 'Index Name': name = '' }) => /^(conversation_(?!.*key)|log_updated)/.test(name))
     .map(rowsOf)
   return [
-    ...sorts.map((node) => `has a step ${node['Node Type']}`),
+    ...sorts.map((node) => `has a node ${node['Node Type']}`),
     ...keyed
       .filter((node) => !/^\(*(name = |ROW\(name, value, )/.test(node['Index Cond'] ?? ''))
-      .map((node) => `goes by ${node['Index Cond']}`),
-    ...walked.filter((rows) => rows > MOST_COUNTED + 1).map((rows) => `walks ${rows} rows`),
+      .map((node) => `uses the condition ${node['Index Cond']}`),
+    ...walked.filter((rows) => rows > MOST_COUNTED + 1).map((rows) => `scans ${rows} rows`),
   ]
 }
 
-export function wrongs(
+/** Faults in plans: sequential scans, sorts in lists, index conditions without the conversation, too many rows. */
+export function planFaults(
   plans: readonly Plan[],
   { isFull, mayReadMuch, isList }: { isFull: boolean; mayReadMuch: boolean; isList: boolean },
 ): string[] {
   return plans.flatMap(({ text, nodes, mayCompile }) => {
-    const say = (what: string): string => `${what}: ${text}`
+    const withText = (fault: string): string => `${fault}: ${text}`
     const reads = nodes.filter((node) => node['Node Type'] !== 'ModifyTable')
     const scans = reads.filter((node) => node['Node Type'] === 'Seq Scan' && rowsOf(node) > 0)
     const walked = scans.map((node) => node['Relation Name'] ?? '')
@@ -127,17 +128,17 @@ export function wrongs(
     )
     const conditions = reads.filter((node) => /^event_|^lane_|^snap/.test(node['Index Name'] ?? ''))
     const unkeyed = conditions.filter((node) => !/^\(*(log|number) = /.test(node['Index Cond'] ?? ''))
-    const looked = reads.filter((node) => /^(event|lane)$/.test(node['Relation Name'] ?? '')).map(rowsOf)
-    const limit = looked.reduce((all, one) => all + one, 0)
+    const tableReads = reads.filter((node) => /^(event|lane)$/.test(node['Relation Name'] ?? '')).map(rowsOf)
+    const limit = tableReads.reduce((all, one) => all + one, 0)
     return [
-      ...matches.map((name) => say(`walks ${name}`)),
-      ...(isList ? listWrongs(nodes).map(say) : []),
-      ...unkeyed.map((node) => say(`goes by ${node['Index Name']} without the conversation`)),
+      ...matches.map((name) => withText(`scans ${name}`)),
+      ...(isList ? listFaults(nodes).map(withText) : []),
+      ...unkeyed.map((node) => withText(`uses ${node['Index Name']} without the conversation`)),
       // Before PostgreSQL 18, a disabled node costs ten thousand million, which triggers compilation.
       ...(mayCompile && nodes.some(({ Disabled }) => Disabled === true)
-        ? [say('is compiled at each call')]
+        ? [withText('is compiled at each call')]
         : []),
-      ...(mayReadMuch || limit <= FEW ? [] : [say(`looks at ${limit} rows`)]),
+      ...(mayReadMuch || limit <= MAX_ROWS ? [] : [withText(`reads ${limit} rows`)]),
     ]
   })
 }

@@ -16,12 +16,12 @@ export interface Pooler {
 
 interface Backend {
   readonly socket: Socket
-  client: Caller | null
-  readonly answers: Reader
+  client: Client | null
+  readonly responses: Reader
   used: boolean
 }
 
-interface Caller {
+interface Client {
   readonly socket: Socket
   backend: Backend | null
   /** Messages that wait for a backend. */
@@ -37,7 +37,7 @@ type Reader = (data: Buffer) => Buffer[]
 /** AuthenticationOk, then ReadyForQuery: the test pooler needs no password. */
 const WELCOME = Buffer.from([82, 0, 0, 0, 8, 0, 0, 0, 0, 90, 0, 0, 0, 5, 73])
 
-/** Type assigned to a client's first message, which has none. */
+/** Type assigned to a client's first message, which has no type byte. */
 const GREETING = '!'
 
 /** Bytes of type and length. */
@@ -49,13 +49,13 @@ const TURNS = new Set(['Q', 'S'])
 /** Starts a pooler with `size` connected backends. */
 export async function startPooler(url: string, size: number): Promise<Pooler> {
   const idle: Backend[] = []
-  const queue: Caller[] = []
+  const queue: Client[] = []
   const sockets = new Set<Socket>()
   const backends = await Promise.all(Array.from({ length: size }, () => connected(url)))
   for (const backend of backends) {
     sockets.add(backend.socket)
     idle.push(backend)
-    backend.socket.on('data', (data: Buffer) => answer(backend, data))
+    backend.socket.on('data', (data: Buffer) => respond(backend, data))
   }
 
   function lend(): void {
@@ -69,7 +69,7 @@ export async function startPooler(url: string, size: number): Promise<Pooler> {
     }
   }
 
-  function ask(client: Caller, data: Buffer): void {
+  function request(client: Client, data: Buffer): void {
     for (const message of client.requests(data)) {
       const type = String.fromCharCode(message[0] ?? 0)
       if (type === GREETING) {
@@ -87,8 +87,8 @@ export async function startPooler(url: string, size: number): Promise<Pooler> {
     lend()
   }
 
-  function answer(backend: Backend, data: Buffer): void {
-    for (const message of backend.answers(data)) {
+  function respond(backend: Backend, data: Buffer): void {
+    for (const message of backend.responses(data)) {
       const type = String.fromCharCode(message[0] ?? 0)
       // Unsolicited backend messages are dropped.
       if (backend.client === null || type === 'A') continue
@@ -107,18 +107,18 @@ export async function startPooler(url: string, size: number): Promise<Pooler> {
 
   // Without delay, since messages are forwarded one by one.
   const server = createServer({ noDelay: true }, (socket) => {
-    const client: Caller = { socket, backend: null, waiting: [], turns: 0, requests: reader(true) }
+    const client: Client = { socket, backend: null, waiting: [], turns: 0, requests: reader(true) }
     sockets.add(socket)
     socket.on('error', () => socket.destroy())
     socket.on('close', () => sockets.delete(socket))
-    socket.on('data', (data: Buffer) => ask(client, data))
+    socket.on('data', (data: Buffer) => request(client, data))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const ownUrl = new URL(url)
-  ownUrl.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const poolerUrl = new URL(url)
+  poolerUrl.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    url: ownUrl.href,
+    url: poolerUrl.href,
     served: () => backends.filter(({ used }) => used).length,
     close: async () => {
       const closed = once(server, 'close')
@@ -129,14 +129,14 @@ export async function startPooler(url: string, size: number): Promise<Pooler> {
   }
 }
 
-/** A backend logged in by the driver, whose socket the pooler then takes over. */
+/** A backend whose login was done by the driver. The pooler then uses its socket. */
 async function connected(url: string): Promise<Backend> {
   const socket = new Socket()
   const driver = new pg.Client({ connectionString: url, stream: () => socket })
   driver.on('error', () => undefined)
   await driver.connect()
   socket.removeAllListeners('data').setNoDelay(true)
-  return { socket, client: null, answers: reader(false), used: false }
+  return { socket, client: null, responses: reader(false), used: false }
 }
 
 /** Splits bytes into messages: type, length and content. A client's first message gets a type. O(bytes). */

@@ -1,4 +1,4 @@
-/** Starts a process with its own stores (`other.ts`) and exchanges lines with it. */
+/** Starts a process with its own stores (`other-process.ts`) and exchanges lines with it. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,11 +8,11 @@ import { inject, onTestFinished } from 'vitest'
 
 export interface OtherProcess {
   /** Runs a command and waits until it completes. */
-  tell(command: string): Promise<void>
+  send(command: string): Promise<void>
 }
 
 export async function otherProcess(url: string, schema: string): Promise<OtherProcess> {
-  const child = spawn(process.execPath, [join(inject('built'), 'test/other.js'), url, schema], {
+  const child = spawn(process.execPath, [join(inject('built'), 'test/other-process.js'), url, schema], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const gone = once(child, 'close')
@@ -21,15 +21,16 @@ export async function otherProcess(url: string, schema: string): Promise<OtherPr
     await gone
   })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  const hear = async (expected: string): Promise<void> => {
+  const expectLine = async (expected: string): Promise<void> => {
     const { value } = await lines.next()
-    if (value !== expected) throw new Error(`the other process said ${String(value)} instead of ${expected}`)
+    if (value !== expected)
+      throw new Error(`the other process printed ${String(value)} instead of ${expected}`)
   }
-  await hear('here')
+  await expectLine('ready')
   return {
-    tell: (command) => {
+    send: (command) => {
       child.stdin.write(`${command}\n`)
-      return hear(command)
+      return expectLine(command)
     },
   }
 }

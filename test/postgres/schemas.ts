@@ -7,25 +7,25 @@ import type { Store } from '../../src/store/contract/store.ts'
 
 export interface Schemas {
   /** The name of an empty schema, new or reused. */
-  take(): Promise<string>
+  acquire(): Promise<string>
   /** Releases all acquired schemas; their stores must be closed. */
-  giveBack(): void
+  releaseAll(): void
 }
 
 /** Schemas in the database of a superuser's client or pool. Emptying keeps tables, functions and sequence values. */
 export function schemas(prefix: string, admin: () => Pick<pg.Pool, 'query'>): Schemas {
-  const taken: string[] = []
+  const acquired: string[] = []
   const free: string[] = []
-  let made = 0
+  let count = 0
   return {
-    async take() {
+    async acquire() {
       const again = free.pop()
-      const name = again ?? `${prefix}_${(made += 1)}`
-      taken.push(name)
+      const name = again ?? `${prefix}_${(count += 1)}`
+      acquired.push(name)
       if (again !== undefined) await admin().query(emptying(name))
       return name
     },
-    giveBack: () => void free.push(...taken.splice(0)),
+    releaseAll: () => void free.push(...acquired.splice(0)),
   }
 }
 
@@ -44,29 +44,29 @@ export function opener(
     return store
   }
   return {
-    open: async () => on(await from.take()),
+    open: async () => on(await from.acquire()),
     reopen: async (store) => on(schemaOf.get(store) as string),
   }
 }
 
-/** A caller's table next to those of the stores. */
+/** A table of the caller in the database of the stores. */
 export const ROWS: OwnRows = {
   async insert(tx, text) {
     const client = tx as pg.ClientBase
-    await makeNotes(client)
+    await createNotes(client)
     await client.query('INSERT INTO public.note (text) VALUES ($1)', [text])
   },
   async list(tx) {
     const client = tx as pg.ClientBase
-    await makeNotes(client)
+    await createNotes(client)
     return (await client.query<{ readonly text: string }>('SELECT text FROM public.note')).rows.map(
       ({ text }) => text,
     )
   },
 }
 
-/** Holds a lock, because concurrent creation of the same table fails. */
-async function makeNotes(client: pg.ClientBase): Promise<void> {
+/** Uses a lock, because concurrent creation of the same table fails. */
+async function createNotes(client: pg.ClientBase): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock(37)')
   await client.query('CREATE TABLE IF NOT EXISTS public.note (text text NOT NULL)')
 }

@@ -37,17 +37,17 @@ export async function startServer(options: { readonly durable?: boolean } = {}):
     { detached: true, stdio: ['pipe', 'pipe', 'inherit'] },
   )
   const gone = once(keeper, 'exit')
-  const answers = createInterface({ input: keeper.stdout })[Symbol.asyncIterator]()
-  const answer = async (): Promise<string> => {
-    const { value, done } = await answers.next()
+  const replies = createInterface({ input: keeper.stdout })[Symbol.asyncIterator]()
+  const nextReply = async (): Promise<string> => {
+    const { value, done } = await replies.next()
     if (done === true) throw new Error('the keeper of the test server ended')
     return value
   }
   const command = async (line: string): Promise<void> => {
     keeper.stdin.write(`${line}\n`)
-    await answer()
+    await nextReply()
   }
-  const { url }: { url: string } = JSON.parse(await answer())
+  const { url }: { url: string } = JSON.parse(await nextReply())
   return {
     url,
     restart: () => command('restart'),

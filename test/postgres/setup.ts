@@ -9,33 +9,33 @@ import { startServer, type TestServer } from './server.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     /** Port at which test files request the server, and the secret that they must send. */
-    readonly postgresDesk: { readonly port: number; readonly word: string }
+    readonly postgresRequests: { readonly port: number; readonly secret: string }
   }
 }
 
 /** Listens for requests of test files; returns a function that closes everything. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const word = randomUUID()
+  const secret = randomUUID()
   let server: Promise<TestServer> | null = null
-  const desk = createServer((caller) => {
-    caller.on('error', () => caller.destroy())
-    caller.once('data', (text) => {
-      if (String(text) !== word) {
-        caller.destroy()
+  const requests = createServer((socket) => {
+    socket.on('error', () => socket.destroy())
+    socket.once('data', (text) => {
+      if (String(text) !== secret) {
+        socket.destroy()
         return
       }
       server ??= startServer()
       server.then(
-        ({ url }) => caller.end(url),
-        () => caller.destroy(),
+        ({ url }) => socket.end(url),
+        () => socket.destroy(),
       )
     })
   })
-  desk.listen(0, '127.0.0.1')
-  await once(desk, 'listening')
-  project.provide('postgresDesk', { port: (desk.address() as AddressInfo).port, word })
+  requests.listen(0, '127.0.0.1')
+  await once(requests, 'listening')
+  project.provide('postgresRequests', { port: (requests.address() as AddressInfo).port, secret })
   return async () => {
-    desk.close()
+    requests.close()
     await server?.then((started) => started.stop())
   }
 }

@@ -5,12 +5,12 @@ import type { Event } from '../../src/event/types.ts'
 import type { AppendOptions } from '../../src/store/contract/store.ts'
 
 const [url = '', schema = '', name = ''] = process.argv.slice(2)
-const say = (line: unknown): boolean => process.stdout.write(`${JSON.stringify(line)}\n`)
+const print = (line: unknown): boolean => process.stdout.write(`${JSON.stringify(line)}\n`)
 
 /** A long string shared by the events of both writers. */
 const image = (i: number): string => `${i % 4}`.repeat(100_000)
 
-say('go')
+print('go')
 const store = postgresStore({ url, schema })
 await store.createConversation({ id: 'c' }).catch(() => undefined)
 
@@ -32,7 +32,7 @@ for (let i = 0; ; i += 1) {
 
 async function append(facts: readonly Event[], options: AppendOptions = {}): Promise<void> {
   const { events } = await store.append('c', facts, options)
-  say(events.map(({ seq, id }) => [seq, id]))
+  print(events.map(({ seq, id }) => [seq, id]))
 }
 
 /** One or several events, sometimes with a branch or a state update. */

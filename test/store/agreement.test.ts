@@ -1,4 +1,4 @@
-/** Stores and the log place hostile events alike: same ids, parents, times and HEAD (design D7, D8, D15). */
+/** The memory store and `replay` assign malformed events the same ids, parents, times and HEAD (design D7, D8, D15). */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -14,10 +14,10 @@ import { hostileLog } from '../../src/testing/hostile-log.ts'
 const storable = (facts: readonly Fact[]): readonly Fact[] =>
   facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
 
-const shown = ({ seq, id, parentId, inTree, time }: StoredEvent) => ({ seq, id, parentId, inTree, time })
+const comparable = ({ seq, id, parentId, inTree, time }: StoredEvent) => ({ seq, id, parentId, inTree, time })
 
-/** The same facts, placed by the log. */
-function byLog(facts: readonly Fact[]) {
+/** The entries, log and HEAD that `replay` makes of the same facts. */
+function replayed(facts: readonly Fact[]) {
   const state = replay(facts, { conversationId: 'c' })
   const entries = [...state.log.entries].map(({ seq, id, parent, inTree, timestamp }) => ({
     seq,
@@ -29,8 +29,8 @@ function byLog(facts: readonly Fact[]) {
   return { log: state.log, entries, headId: state.log.head?.id ?? null }
 }
 
-describe('an import', () => {
-  it('gives the log that replay gives, in any batches, and once only', async () => {
+describe('import into the memory store', () => {
+  it('builds the same log as replay in batches of any size, and is idempotent', async () => {
     let branched = 0
     let runs = 0
     await fc.assert(
@@ -39,19 +39,19 @@ describe('an import', () => {
         fc.infiniteStream(fc.integer({ min: 1, max: 12 })),
         async (log, sizes) => {
           const facts = storable(log)
-          const expected = byLog(facts)
+          const expected = replayed(facts)
           const store = memoryStore()
           await store.createConversation({ id: 'c' })
           for (let index = 0; index < facts.length;) {
             const size = sizes.next().value as number
             const batch = facts.slice(index, index + size)
             const done = await store.append('c', batch, { mode: 'import', expected: index })
-            expect(done.headId).toBe(byLog(facts.slice(0, index + size)).headId)
+            expect(done.headId).toBe(replayed(facts.slice(0, index + size)).headId)
             expect(done.events.map(({ fact }) => fact)).toEqual(batch)
             index += size
           }
           const stored = await store.read('c')
-          expect(stored.map(shown)).toEqual(expected.entries)
+          expect(stored.map(comparable)).toEqual(expected.entries)
           const again = await store.append('c', facts, { mode: 'import', expected: 'none' })
           expect(again).toEqual({ events: stored, version: facts.length, headId: expected.headId })
           const half = await store.append('c', facts.slice(3), {
@@ -62,7 +62,7 @@ describe('an import', () => {
 
           for (const { id, inTree } of stored.filter((_, i) => i % 5 === 0)) {
             if (id === null || !inTree) continue
-            const result = await everything((cursor) =>
+            const result = await allItems((cursor) =>
               store.search({ conversationId: 'c', leafId: id, limit: 7, ...(cursor !== null && { cursor }) }),
             )
             const path = pathToEntry(findEventIn(expected.log, id) ?? null).filter(
@@ -80,7 +80,7 @@ describe('an import', () => {
   })
 })
 
-async function everything(
+async function allItems(
   page: (
     cursor: string | null,
   ) => Promise<{ readonly items: readonly StoredEvent[]; readonly cursor: string | null }>,

@@ -1,4 +1,4 @@
-/** A store copies its arguments, unless they are frozen: the caller may change them after the call. */
+/** Stores copy arguments that are not frozen, so callers can change them after the call. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { copyJson } from '../../src/event/freeze.ts'
@@ -16,8 +16,8 @@ describe.each([
   ['memory', () => memoryStore()],
   ['sqlite', () => sqliteStore({ file: ':memory:' })],
   ['postgres', () => postgresStore({ client: database.pool, schema: 'arguments' })],
-] as const)('over %s', (_, make) => {
-  it('what a caller changes after a call changes nothing', async () => {
+] as const)('arguments of the %s store', (_, make) => {
+  it('are copied, so later changes by the caller have no effect', async () => {
     const store = make()
     await store.createConversation({ id: 'c' })
     const content = [{ type: 'text' as const, text: 'Hello' }]
@@ -56,7 +56,7 @@ describe.each([
     await store.close()
   })
 
-  it('frozen events are kept as they are, without a copy', async () => {
+  it('are stored without a copy if they are frozen events', async () => {
     const store = make()
     await store.createConversation({ id: 'frozen' })
     const event = {

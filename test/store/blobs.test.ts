@@ -1,4 +1,4 @@
-/** Long strings of bodies: disk bytes, memory, forks, and a process that ends between any two writes (law S8). */
+/** Long strings in events: size on disk, memory, forks, and a process that ends between any two writes (law S8). */
 
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -26,26 +26,26 @@ afterAll(async () => {
 })
 
 const MEGABYTE = 1_000_000
-/** As an encoder makes them: no compression makes it smaller. */
+/** Random bytes, which a database cannot compress. */
 const IMAGE = `data:image/png;base64,${randomBytes((MEGABYTE / 4) * 3).toString('base64')}`
 
-const seen = (id: string, url: string): Event => ({
+const imageMessage = (id: string, url: string): Event => ({
   kind: 'MessageEvent',
   id,
   source: 'user',
   llm_message: { role: 'user', content: [{ text: `See ${id}` }, { image_urls: [url] }] },
 })
 
-const isSound = async (store: Store): Promise<void> =>
+const expectSound = async (store: Store): Promise<void> =>
   expect(await store.auditBlobs()).toMatchObject({ unused: [], damaged: [], missing: [] })
 
-interface Place {
+interface MeasuredStore {
   readonly store: Store
   /** Bytes on disk; closes the store. */
   size(): Promise<number>
 }
 
-function fileOf(): Place {
+function openFile(): MeasuredStore {
   const file = FILES.next()
   const store = sqliteStore({ file })
   return {
@@ -57,7 +57,7 @@ function fileOf(): Place {
   }
 }
 
-function schemaOf(): Place {
+function openSchema(): MeasuredStore {
   const schema = `blobs_${(schemas += 1)}`
   const store = postgresStore({ client: database.pool, schema, listen: false })
   return {
@@ -75,37 +75,37 @@ function schemaOf(): Place {
 }
 
 describe.each([
-  ['SQLite', fileOf],
-  ['PostgreSQL', schemaOf],
-])('on the disk of %s', (_, open) => {
-  it('60 events with one image of 1 MB take at most 1.1 MB, and so do 60 forks of one', async () => {
+  ['SQLite', openFile],
+  ['PostgreSQL', openSchema],
+])('blobs on disk in %s', (_, open) => {
+  it('need less than 1.1 MB for 60 events, or 60 forks, with the same 1 MB image', async () => {
     const none = open()
     await none.store.createConversation({ id: 'c' })
     const empty = await none.size()
 
     const events = open()
     await events.store.createConversation({ id: 'c' })
-    for (let i = 0; i < 60; i += 1) await events.store.append('c', [seen(`m${i}`, IMAGE)])
+    for (let i = 0; i < 60; i += 1) await events.store.append('c', [imageMessage(`m${i}`, IMAGE)])
     expect((await events.size()) - empty).toBeLessThan(1.1 * MEGABYTE)
 
     const forks = open()
     const engine = createEngine({ store: forks.store })
     const source = await engine.create({ id: 'c' })
-    await source.append([seen('m', IMAGE)])
+    await source.append([imageMessage('m', IMAGE)])
     for (let i = 0; i < 60; i += 1) await source.fork({ id: `fork${i}` })
-    await isSound(engine.store)
+    await expectSound(engine.store)
     expect((await engine.store.auditBlobs()).blobs).toBe(1)
     await engine.close()
     expect((await forks.size()) - empty).toBeLessThan(1.1 * MEGABYTE)
   })
 })
 
-describe('on disk', () => {
-  it('a snapshot of a conversation has none of its images', async () => {
+describe('a snapshot in SQLite', () => {
+  it('is smaller than 100 kB for 60 events with a 1 MB image', async () => {
     const store = sqliteStore({ file: FILES.next() })
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
-    for (let i = 0; i < 60; i += 1) await conversation.append([seen(`m${i}`, IMAGE)])
+    for (let i = 0; i < 60; i += 1) await conversation.append([imageMessage(`m${i}`, IMAGE)])
     await engine.close()
     const parts = await store.loadSnapshot('c')
     expect(parts.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBeLessThan(100_000)
@@ -130,7 +130,7 @@ it('an append without a long string runs no statement for blobs', async () => {
   await store.createConversation({ id: 'c' })
   const countBlobs = async (id: string, length: number): Promise<number> => {
     statements.length = 0
-    await store.append('c', [seen(id, 'x'.repeat(length))])
+    await store.append('c', [imageMessage(id, 'x'.repeat(length))])
     expect(statements.length).toBeGreaterThan(0)
     return statements.filter((sql) => sql.includes('colloquy_blob')).length
   }
@@ -139,7 +139,7 @@ it('an append without a long string runs no statement for blobs', async () => {
   await store.close()
 })
 
-/** Size of a long string, and what a process may need besides. A second copy exceeds the sum. */
+/** Size of the long string, and the memory that a process may need in addition. A second copy exceeds the sum. */
 const [MEGABYTES, SLACK] = [100, 120]
 
 /** Peak memory of a child process, in MiB. */
@@ -153,7 +153,7 @@ const peakOf = (location: string, work: string): number => {
 }
 
 it.each(['SQLite', 'PostgreSQL'])(
-  'a string of 100 MB is written to, streamed and read whole from %s without being in memory twice',
+  'writing and reading a 100 MB string in %s keeps at most one copy of it in memory',
   (name) => {
     const location = name === 'SQLite' ? FILES.next() : database.url
     const [none, written, streamed, whole] = ['none', 'write', 'stream', 'whole'].map((work) =>
@@ -167,7 +167,7 @@ it.each(['SQLite', 'PostgreSQL'])(
 )
 
 /** Fails every statement after the first `count` ones, as a kill would. */
-function ending(
+function failAfter(
   file: string,
   count: number,
 ): { readonly database: SqliteDatabase; readonly hasEnded: () => boolean } {
@@ -194,39 +194,41 @@ function ending(
   }
 }
 
-describe('a process that ends between two writes', () => {
+describe('a SQLite process that ends between two writes', () => {
   const A = 'a'.repeat(600_000)
   const B = 'b'.repeat(70_000)
 
-  const WORKS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
-    'an append': (store) => store.append('d', [seen('n', B), seen('o', `${B}new`), seen('p', IMAGE)]),
-    'a copy': (store) => store.append('e', [seen('m', A), seen('n', B)], { mode: 'import', expected: 0 }),
+  const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
+    'an append': (store) =>
+      store.append('d', [imageMessage('n', B), imageMessage('o', `${B}new`), imageMessage('p', IMAGE)]),
+    'an import': (store) =>
+      store.append('e', [imageMessage('m', A), imageMessage('n', B)], { mode: 'import', expected: 0 }),
     'a deletion': (store) => store.deleteConversation('c'),
-    'the last deletion': async (store) => {
+    'deletion of the last reference': async (store) => {
       await store.deleteConversation('d')
       await store.deleteConversation('c')
     },
   }
 
-  it.each(Object.keys(WORKS))('has done all or nothing of %s', async (name) => {
+  it.each(Object.keys(OPERATIONS))('leaves no damaged, missing or unused blob after %s', async (name) => {
     const start = FILES.next()
     const before = sqliteStore({ file: start })
     for (const id of ['c', 'd', 'e']) await before.createConversation({ id })
-    await before.append('c', [seen('m', A), seen('n', B)])
-    await before.append('d', [seen('m', A)])
+    await before.append('c', [imageMessage('m', A), imageMessage('n', B)])
+    await before.append('d', [imageMessage('m', A)])
     await before.close()
     let ends = 0
     for (let count = 0; ; count += 1) {
       const file = FILES.next()
       copyFileSync(start, file)
-      const { database, hasEnded } = ending(file, count)
-      const outcome = await WORKS[name]?.(sqliteStore({ database, busyTimeout: 0 })).then(
+      const { database, hasEnded } = failAfter(file, count)
+      const outcome = await OPERATIONS[name]?.(sqliteStore({ database, busyTimeout: 0 })).then(
         () => 'done',
         () => 'ended',
       )
       database.close()
       const after = sqliteStore({ file })
-      await isSound(after)
+      await expectSound(after)
       for (const { id, version } of (await after.listConversations()).items) {
         const events = await after.read(id)
         expect(events).toHaveLength(version)

@@ -1,4 +1,4 @@
-/** Bodies: equality (law S), the fields that a live append adds, and ownership. */
+/** Event bodies: comparison (law S), the fields that a live append adds, and frozen copies. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -22,8 +22,8 @@ const reversed = <T>(value: T): T =>
 
 const line = (raw: string): Fact => ({ quarantined: true, raw, issues: [] })
 
-describe('a body', () => {
-  it('is the same when sent again, with defaults written out or not, in any order of keys', () => {
+describe('`sameBody`', () => {
+  it('ignores omitted defaults and key order', () => {
     fc.assert(
       fc.property(anyEvent(), (event) => {
         expect(sameBody(event, event)).toBe(true)
@@ -34,7 +34,7 @@ describe('a body', () => {
     )
   })
 
-  it('is the same without what the store stamped', () => {
+  it('ignores a timestamp and parent added by the store', () => {
     fc.assert(
       fc.property(anyEvent(), (event) => {
         const { timestamp: _, parent_id: __, ...input } = event
@@ -45,7 +45,7 @@ describe('a body', () => {
     )
   })
 
-  it('is another when any field says something else', () => {
+  it('returns false if any field differs, or if the new event has an additional field', () => {
     fc.assert(
       fc.property(anyEvent(), fc.nat(), (event, n) => {
         const keys = Object.keys(event)
@@ -59,7 +59,7 @@ describe('a body', () => {
     )
   })
 
-  it('of a quarantined line is its text', () => {
+  it('compares quarantined lines by their text', () => {
     expect(sameBody(line('{'), line('{'))).toBe(true)
     expect(sameBody(line('{'), line('{ '))).toBe(false)
     expect(sameBody(line('{'), { kind: 'PauseEvent' })).toBe(false)
@@ -69,7 +69,7 @@ describe('a body', () => {
 
 const notStored = (): never => expect.fail()
 
-describe('a live body', () => {
+describe('a live append', () => {
   const head = { seq: 0, id: 'h', parentId: null, canBeHead: true, lane: 0, time: 0n }
   const find = (id: string) => (id === 'h' ? head : undefined)
   const stored = (event: Event, tip = EMPTY_TIP): Fact | undefined => {
@@ -77,7 +77,7 @@ describe('a live body', () => {
     return decideAppend(log, [event]).events[0]?.fact
   }
 
-  it('names HEAD in the place of a null, except in the first event', () => {
+  it('replaces a null parent with the id of HEAD, or `__root__`, except in the first event', () => {
     const event: Event = Object.freeze({ kind: 'PauseEvent', parent_id: null })
     const after = { ...EMPTY_TIP, version: 1 }
     const written = (tip = EMPTY_TIP) => JSON.stringify(stored({ ...event, id: 'p' }, tip))
@@ -88,8 +88,8 @@ describe('a live body', () => {
   })
 })
 
-describe('an own fact', () => {
-  it('is the very one when it is frozen JSON', () => {
+describe('`ownFact`', () => {
+  it('returns a deeply frozen event itself', () => {
     fc.assert(
       fc.property(anyEvent(), (event) => {
         expect(ownFact(event)).toBe(event)
@@ -97,22 +97,22 @@ describe('an own fact', () => {
     )
   })
 
-  it('is a frozen copy of anything else', () => {
+  it('returns a frozen copy of an event that is not deeply frozen', () => {
     const input = {
       kind: 'MessageEvent',
       id: 'm',
       source: 'user',
       llm_message: { role: 'user', content: [{ text: 'a' }] },
     } as const
-    const ownValue = ownFact(input)
-    expect(ownValue).toEqual(input)
-    expect(ownValue).not.toBe(input)
-    expect(Object.isFrozen((ownValue as typeof input).llm_message.content[0])).toBe(true)
+    const copy = ownFact(input)
+    expect(copy).toEqual(input)
+    expect(copy).not.toBe(input)
+    expect(Object.isFrozen((copy as typeof input).llm_message.content[0])).toBe(true)
     const half = Object.freeze({ ...input })
     expect(ownFact(half)).not.toBe(half)
   })
 
-  it('is what its JSON text says', () => {
+  it('normalizes values as JSON serialization does', () => {
     const odd = Object.freeze({
       kind: 'ConversationStateUpdateEvent',
       id: 'u',

@@ -4,12 +4,12 @@ import { altered, type Fault } from './altered.ts'
 
 export const BLOB_FAULTS: readonly Fault[] = [
   [
-    'reads references whole',
+    'ignores `blobs: refs` in read',
     'blobs: bodies are returned unchanged, or with references in place of long strings',
     () => altered((inner) => ({ read: (id, options) => inner.read(id, { ...options, blobs: 'whole' }) })),
   ],
   [
-    'takes a text that looks like a reference for one',
+    'resolves text that only looks like a blob reference',
     'blobs: bodies are returned unchanged, or with references in place of long strings',
     () =>
       altered((inner) => ({
@@ -24,7 +24,7 @@ export const BLOB_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'counts whole bodies in a page of references',
+    'limits a page of references by the size of whole bodies',
     'blobs: read, get, getMany and search return equal references, and the page size counts these',
     () =>
       altered((inner) => ({
@@ -36,7 +36,7 @@ export const BLOB_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'gives a blob to whoever has its hash',
+    'returns a blob to a conversation that does not use it',
     'blobs: byte ranges can be read, only through a conversation that contains the string',
     () =>
       altered((inner) => ({
@@ -44,7 +44,7 @@ export const BLOB_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'takes the end of a range in',
+    'includes the end of a range',
     'blobs: byte ranges can be read, only through a conversation that contains the string',
     () =>
       altered((inner) => ({
@@ -53,7 +53,7 @@ export const BLOB_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'leaves blobs of deleted conversations',
+    'keeps blobs of deleted conversations',
     'blobs: a string is deleted with the last event that contains it, in any conversation',
     () => {
       const texts = new Map<string, string>()

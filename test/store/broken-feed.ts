@@ -2,7 +2,7 @@ import { altered, type Fault } from './altered.ts'
 
 export const FEED_FAULTS: readonly Fault[] = [
   [
-    'goes on behind the page that it would have given without a limit',
+    'returns a cursor beyond the limit of the page',
     'feed: pages of any size return all past changes once and in order, then new ones',
     () =>
       altered((inner) => ({
@@ -13,7 +13,7 @@ export const FEED_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'tells no deletions',
+    'omits deletions',
     'feed: a deletion is reported before a new conversation with the same id',
     () =>
       altered((inner) => ({
@@ -24,7 +24,7 @@ export const FEED_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'takes a lease for a change',
+    'reports an acquired lease as a change',
     'feed: calls that are rejected or change nothing are not reported',
     () =>
       altered((inner) => ({

@@ -22,12 +22,12 @@ async function compareOutside(store: Store, changes: readonly ItemChange[]): Pro
 
 export const ITEM_FAULTS: readonly Fault[] = [
   [
-    'compares items before it changes them',
+    'compares item versions outside the transaction',
     'item: exactly one of many concurrent changes of a version wins, and one of many creations',
     () => altered((inner) => ({ changeItems: (changes) => compareOutside(inner, changes) })),
   ],
   [
-    'changes items one after the other',
+    'changes items in separate transactions',
     'item: several changes are applied together or not at all',
     () =>
       altered((inner) => ({
@@ -39,7 +39,7 @@ export const ITEM_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'counts the versions of an item from 1 again',
+    'restarts item versions at 1 after a removal',
     'item: versions never repeat, even if the item is removed and stored again',
     () => {
       const counts = new Map<string, number>()
@@ -56,7 +56,7 @@ export const ITEM_FAULTS: readonly Fault[] = [
     },
   ],
   [
-    'gives what is due to all who ask',
+    'returns the same due items to concurrent claims',
     'claim: due items are claimed in order of their due time, each by one of many processes',
     () => {
       let claim: Promise<Item[]> | null = null
@@ -69,7 +69,7 @@ export const ITEM_FAULTS: readonly Fault[] = [
     },
   ],
   [
-    'leaves the version as it was when it is claimed',
+    'accepts the version of an expired claim',
     'claim: after it expires, another process can claim the item, and the first can no longer change it',
     () =>
       altered((inner) => ({
@@ -78,7 +78,7 @@ export const ITEM_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'sorts items by UTF-16 units',
+    'sorts items by UTF-16 code units',
     'items: pages by id and by key partition the collection, in code-point order, in both directions',
     () =>
       altered((inner) => ({

@@ -2,7 +2,7 @@ import { altered, type Fault } from './altered.ts'
 
 export const LIST_FAULTS: readonly Fault[] = [
   [
-    'ends a list where it has looked at enough',
+    'ends a list at an empty page',
     'list: a rare value is found through pages that can be short and have a cursor',
     () =>
       altered((inner) => ({
@@ -13,7 +13,7 @@ export const LIST_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'takes a status for a change of the conversation',
+    'updates the conversation when a status is set',
     'list: a status belongs to a version of the log, and setting it does not update the conversation',
     () =>
       altered((inner) => ({
@@ -25,12 +25,12 @@ export const LIST_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'changes a record whatever was expected of it',
+    'ignores `expected` in updateConversation',
     'record: concurrent changes that pass `expected` lose no metadata',
     () => altered((inner) => ({ updateConversation: (id, patch) => inner.updateConversation(id, patch) })),
   ],
   [
-    'counts a page of items',
+    'counts only the first page of items',
     'items: a count equals the list',
     () =>
       altered((inner) => ({

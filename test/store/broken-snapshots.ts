@@ -3,12 +3,12 @@ import { altered, type Fault, nextTurn } from './altered.ts'
 
 export const SNAPSHOT_FAULTS: readonly Fault[] = [
   [
-    'merges a complete snapshot with what was there',
+    'merges a complete snapshot with the previous one',
     'snapshot: saving replaces the listed parts, and with `complete` removes all others',
     () => altered((inner) => ({ saveSnapshot: (id, parts) => inner.saveSnapshot(id, parts) })),
   ],
   [
-    'writes a snapshot part by part',
+    'writes the parts of a snapshot in separate transactions',
     'snapshot: concurrent complete saves leave one whole snapshot at any time',
     () =>
       altered((inner) => ({
@@ -22,7 +22,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'keeps snapshots beside conversations, and deletes only these',
+    'keeps the snapshot of a deleted conversation',
     'snapshot: it is deleted with its conversation, and a new conversation with the id has none',
     () => {
       const stored = new Map<string, readonly SnapshotPart[]>()
@@ -37,7 +37,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
     },
   ],
   [
-    'takes a snapshot for a change of the record',
+    'updates the record when a snapshot is saved',
     'snapshot: saving, loading and deleting it do not change the record and the log',
     () =>
       altered((inner) => ({
@@ -48,7 +48,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'hands out its own bytes',
+    'returns its internal byte arrays',
     'snapshot: changing arguments or results does not change it',
     () => {
       const loaded = new Map<string, SnapshotPart[]>()

@@ -2,7 +2,7 @@ import { altered, type Fault } from './altered.ts'
 
 export const WATCH_FAULTS: readonly Fault[] = [
   [
-    'wakes by appends alone',
+    'does not wake watchers on deletion',
     'watch: a deletion, and recreation with the same id, notify the watchers',
     () =>
       altered((inner) => ({
@@ -15,7 +15,7 @@ export const WATCH_FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'counts no later than a number can',
+    'omits leases that expire after the largest safe integer',
     'lease: lists contain a lease of the maximum duration',
     () =>
       altered((inner) => ({

@@ -103,10 +103,10 @@ export const textTimes = (): Store =>
     }
   })
 
-/** All faults except those of snapshots. */
+/** Faults of appends, cursors, times, leases, ids and watches. */
 export const FAULTS: readonly Fault[] = [
   [
-    'finds the parent before the append',
+    'reads HEAD outside the transaction of the append',
     'append: concurrent writers without an expected version all succeed, on one branch',
     () =>
       altered((inner) => ({
@@ -120,7 +120,7 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'appends a batch in pieces',
+    'appends the first event of a batch separately',
     'append: a batch is appended completely or not at all',
     () =>
       altered((inner) => ({
@@ -134,7 +134,7 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'lets readers see part of a batch',
+    'shows readers part of a batch',
     'append: a concurrent reader sees all of a batch or nothing',
     () =>
       altered((inner) => ({
@@ -147,7 +147,7 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'looks at the version before the ids',
+    'compares the version before the ids',
     'append: ids are compared before the expected version',
     () =>
       altered((inner) => ({
@@ -167,7 +167,7 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'treats every second event under an id as the first',
+    'accepts a different event with a known id',
     'append: the comparison ignores omitted fields, a null parent, defaults and the order of fields',
     () =>
       altered((inner) => ({
@@ -187,7 +187,7 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'gives a cursor after every full page',
+    'returns a cursor after every full page',
     'cursor: it is null exactly on the last page',
     () =>
       altered((inner) => ({
@@ -202,7 +202,7 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'goes on after an instant, not after an event',
+    'continues a page after the timestamp, not after the event',
     'time: equal times are ordered by position, in both directions, across pages',
     () =>
       altered((inner) => ({
@@ -217,7 +217,7 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'takes any cursor',
+    'accepts the cursor of any query',
     'cursor: a cursor of another conversation, filter, order or list is invalid_cursor, foreign',
     () =>
       altered((inner) => ({
@@ -236,7 +236,7 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'takes the log up to the leaf for the path to it',
+    'returns all events before the leaf, not its path',
     'leaf: finds branches off an old event, and branches of branches',
     () =>
       altered((inner) => ({
@@ -251,7 +251,7 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'keeps no more than milliseconds',
+    'truncates `timestampGte` to milliseconds',
     'time: timestampGte includes its instant, timestampLt excludes it, in any zone',
     () =>
       altered((inner) => ({
@@ -263,12 +263,12 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'lists leases that live as expired',
+    'lists all leases for `expired: true`',
     'lease: unreleased and expired leases are listed in order of their ids',
     () => altered((inner) => ({ listLeases: (query) => inner.listLeases({ ...query, expired: false }) })),
   ],
   [
-    'begins its generations anew',
+    'restarts lease generations after a release',
     'lease: releasing ends it, the next one has a higher generation, and an old one cannot be released',
     () => {
       const base = new Map<string, number>()
@@ -291,7 +291,7 @@ export const FAULTS: readonly Fault[] = [
     },
   ],
   [
-    'ignores rows of the caller',
+    'ignores `within`',
     'within: rows are committed with new events, but not with events that the log already has',
     () =>
       altered((inner) => ({
@@ -302,7 +302,7 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'does not fence appends',
+    'ignores the lease of an append',
     'lease: an append under an old lease is lease_lost, and writes nothing',
     () =>
       altered((inner) => ({
@@ -313,12 +313,12 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'cuts ids at NUL',
+    'truncates ids at NUL',
     'get: returns the event with an id, else null',
     () => altered((inner) => ({ get: (id, ownId) => inner.get(id, ownId.split('\u0000')[0] ?? '') })),
   ],
   [
-    'compares ids without letter case',
+    'ignores the case of ids',
     'conversations: the same event id in two conversations is two events',
     () =>
       altered((inner) => ({
@@ -326,12 +326,12 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
-    'forgets who waits',
+    'never wakes watchers',
     'watch: an append notifies the watchers of the conversation',
     () => altered(() => ({ watch: () => () => undefined })),
   ],
   [
-    'forgets who waits for all',
+    'never wakes watchers of all conversations',
     'watch: an append to any conversation notifies a watcher of all conversations',
     () =>
       altered((inner) => ({

@@ -1,4 +1,4 @@
-/** What a log takes on disk, snapshot included, next to a plain table of the same JSON (design D42). */
+/** Size on disk of a log and its snapshot, compared with a plain table of the same JSON (design D42). */
 
 import { DatabaseSync } from 'node:sqlite'
 import type pg from 'pg'
@@ -20,8 +20,8 @@ interface Line {
   readonly body: string
 }
 
-/** Appends the measured mix with ids of an engine's form. Returns the rows of a plain table. */
-async function filled(store: DisposableStore, length: number): Promise<Line[]> {
+/** Appends events of 1 kB with generated ids. Returns the same events as rows for a plain table. */
+async function fillStore(store: DisposableStore, length: number): Promise<Line[]> {
   const engine = createEngine({ store })
   const conversation = await engine.create({ id: 'c' })
   const events = makeLines(length, { sizes: ONE_KB }).map((line): Event => {
@@ -41,14 +41,15 @@ const PLAIN = 'CREATE TABLE plain (id text, position integer PRIMARY KEY, body t
 const pages = (database: DatabaseSync): number =>
   (database.prepare('PRAGMA page_count').get() as { readonly page_count: number }).page_count
 
-describe.each([1_000, 5_000])('a log of %i events of 1 kB', (length) => {
-  it('is at most 1.5 times as large in SQLite as a plain table', async () => {
+describe.each([1_000, 5_000])('%i events of 1 kB', (length) => {
+  it('need less than 1.5 times the space of a plain table in SQLite', async () => {
     const database = new DatabaseSync(':memory:')
     const plain = new DatabaseSync(':memory:')
     const store = sqliteStore({ database })
     plain.exec(PLAIN)
     const insert = plain.prepare('INSERT INTO plain VALUES (?, ?, ?)')
-    for (const [index, { id, body }] of (await filled(store, length)).entries()) insert.run(id, index, body)
+    for (const [index, { id, body }] of (await fillStore(store, length)).entries())
+      insert.run(id, index, body)
     expect(await store.loadSnapshot('c')).not.toEqual([])
     await store.close()
     expect(pages(database) / pages(plain)).toBeLessThan(MAX_RATIO)
@@ -74,12 +75,12 @@ describe.each([1_000, 5_000])('a log of %i events of 1 kB', (length) => {
       return Number(rows[0]?.bytes)
     }
 
-    it('adds at most 1.5 times as much as a plain table', async () => {
+    it('need less than 1.5 times the space of a plain table', async () => {
       const store = postgresStore({ client: pool, schema: 'ours' })
-      // Each index has a first page, once for a database: half a megabyte.
+      // The first pages of all indexes are half a megabyte per database.
       await store.createConversation({ id: 'empty' })
       const empty = await bytesOf('ours')
-      const lines = await filled(store, length)
+      const lines = await fillStore(store, length)
       await store.close()
       await pool.query('CREATE SCHEMA bare')
       await pool.query(PLAIN.replace('plain', 'bare.plain'))

@@ -1,4 +1,4 @@
-/** Query checks: omitted and repeated values, and the field that an error names. */
+/** Validation of queries: defaults, repeated values, and the field that an error names. */
 
 import { describe, expect, it } from 'vitest'
 import { isColloquyError } from '../../src/event/errors.ts'
@@ -20,7 +20,7 @@ import { newRecord } from '../../src/store/kit/record.ts'
 const conversationId = 'c'
 
 /** The error's code, and its field or reason. */
-function refusal(check: () => unknown): readonly unknown[] {
+function errorOf(check: () => unknown): readonly unknown[] {
   try {
     check()
   } catch (error) {
@@ -35,7 +35,7 @@ const kinds = (filter: object): unknown => {
 }
 
 describe('an event filter', () => {
-  it('that says nothing narrows nothing', () => {
+  it('has no restrictions by default, or if its fields are null', () => {
     expect(checkEventFilter({ conversationId })).toEqual({
       conversationId,
       kinds: null,
@@ -45,13 +45,13 @@ describe('an event filter', () => {
       until: null,
       leafId: null,
     })
-    const nothing = Object.fromEntries(
+    const nulls = Object.fromEntries(
       ['kinds', 'source', 'text', 'timestampGte', 'leafId'].map((key) => [key, null]),
     )
-    expect(checkEventFilter({ conversationId, ...nothing })).toEqual(checkEventFilter({ conversationId }))
+    expect(checkEventFilter({ conversationId, ...nulls })).toEqual(checkEventFilter({ conversationId }))
   })
 
-  it('has one set of kinds: those asked for, without those excluded, with a text none but messages', () => {
+  it('combines `kinds`, `excludeKinds` and `text` into one set of kinds', () => {
     expect(kinds({ kinds: ['PauseEvent', 'ActionEvent', 'PauseEvent'] })).toEqual([
       'ActionEvent',
       'PauseEvent',
@@ -68,7 +68,7 @@ describe('an event filter', () => {
     expect(kinds({ text: 'x', kinds: ['ActionEvent'] })).toEqual([])
   })
 
-  it('folds the text, and reads times as instants', () => {
+  it('folds the text and parses timestamps to microseconds', () => {
     const { text, from, until } = checkEventFilter({
       conversationId,
       text: 'ÄΣ\u0000',
@@ -80,7 +80,7 @@ describe('an event filter', () => {
 })
 
 describe('an event query', () => {
-  it('has 100 events upwards when nothing is said', () => {
+  it('defaults to 100 events in ascending order', () => {
     expect(checkEventQuery({ conversationId })).toMatchObject({ descending: false, limit: 100, after: null })
     expect(checkEventQuery({ conversationId, order: 'timestamp_desc', limit: 1 })).toMatchObject({
       descending: true,
@@ -88,7 +88,7 @@ describe('an event query', () => {
     })
   })
 
-  it('reads its own cursor, whatever the limit', () => {
+  it('accepts the cursor of the same query with another limit', () => {
     const query = checkEventQuery({ conversationId, text: 'x' })
     for (const last of [
       { time: -62_135_596_800_000_000n, seq: 0 },
@@ -99,11 +99,11 @@ describe('an event query', () => {
     }
   })
 
-  it('refuses a cursor whose place is none, though it is sealed', () => {
+  it('rejects a cursor with a valid checksum but an invalid position', () => {
     const { scope } = checkEventQuery({ conversationId })
     for (const key of [[], ['1'], ['x', '1'], ['1', '-1'], ['1', '1.5'], ['', ''], ['9'.repeat(30), '1']]) {
       const cursor = encodeCursor(scope, key)
-      expect(refusal(() => checkEventQuery({ conversationId, cursor }))).toEqual([
+      expect(errorOf(() => checkEventQuery({ conversationId, cursor }))).toEqual([
         'invalid_cursor',
         'altered',
       ])
@@ -128,8 +128,8 @@ describe('an event query', () => {
     ['limit', { limit: Number.NaN }],
     ['limit', { limit: '1' }],
     ['cursor', { cursor: 7 }],
-  ])('refuses a wrong %s: %j', (field, wrong) => {
-    expect(refusal(() => checkEventQuery({ conversationId, ...(wrong as object) }))).toEqual([
+  ])('rejects an invalid %s: %j', (field, wrong) => {
+    expect(errorOf(() => checkEventQuery({ conversationId, ...(wrong as object) }))).toEqual([
       'invalid_query',
       field,
     ])
@@ -137,7 +137,7 @@ describe('an event query', () => {
 })
 
 describe('read options', () => {
-  it('are the first thousand when nothing is said', () => {
+  it('default to the first 1000 events', () => {
     expect(checkReadOptions({})).toEqual({ from: null, backward: false, limit: 1000, refs: false })
     expect(checkReadOptions({ from: 0, direction: 'backward', limit: 5 })).toEqual({
       from: 0,
@@ -151,13 +151,13 @@ describe('read options', () => {
     ['from', { from: -1 }],
     ['limit', { limit: 0 }],
     ['direction', { direction: 'up' }],
-  ])('refuse a wrong %s', (field, wrong) => {
-    expect(refusal(() => checkReadOptions(wrong as object))).toEqual(['invalid_argument', field])
+  ])('reject an invalid %s', (field, wrong) => {
+    expect(errorOf(() => checkReadOptions(wrong as object))).toEqual(['invalid_argument', field])
   })
 })
 
-describe('a list of conversations', () => {
-  it('has 100 of the newest when nothing is said', () => {
+describe('a conversation query', () => {
+  it('defaults to the 100 newest conversations', () => {
     expect(checkConversationQuery()).toMatchObject({
       by: 'createdAt',
       descending: true,
@@ -171,7 +171,7 @@ describe('a list of conversations', () => {
     })
   })
 
-  it('folds the title and sorts the tags', () => {
+  it('folds `titleContains` and sorts the tags', () => {
     expect(checkConversationFilter({ titleContains: 'ÄB', tags: { b: '1', a: '2' } })).toMatchObject({
       titleContains: 'äb',
       keys: [
@@ -181,7 +181,7 @@ describe('a list of conversations', () => {
     })
   })
 
-  it('reads its own cursor, also of an id in another script', () => {
+  it('accepts the cursor of the same query, even with a non-ASCII id', () => {
     const query = checkConversationQuery({ tags: { b: '1', a: '2' } })
     const record = newRecord({ id: 'é 😀 %' }, 1_767_225_600_000_001n)
     const cursor = conversationCursor(query, record)
@@ -203,7 +203,7 @@ describe('a list of conversations', () => {
     ['updatedAtLt', { updatedAtLt: '2026' }],
     ['order', { order: 'timestamp' }],
     ['limit', { limit: 101 }],
-  ])('refuses a wrong %s: %j', (field, wrong) => {
-    expect(refusal(() => checkConversationQuery(wrong as object))).toEqual(['invalid_query', field])
+  ])('rejects an invalid %s: %j', (field, wrong) => {
+    expect(errorOf(() => checkConversationQuery(wrong as object))).toEqual(['invalid_query', field])
   })
 })

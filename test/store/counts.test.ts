@@ -1,4 +1,4 @@
-/** Counts stop at their limit unless they are exact, in every store. The last of very many rows is still found. */
+/** Counts stop at a limit unless `exact` is true, and lists find the last of more rows than the limit, in every store. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ConversationFilter, ConversationQuery } from '../../src/store/contract/conversation-record.ts'
@@ -8,7 +8,7 @@ import { allPages } from '../../src/store/kit/query/page.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { run } from '../postgres/bystander.ts'
+import { run } from '../postgres/sql-sessions.ts'
 import { superDatabase, type TestDatabase } from '../postgres/database.ts'
 import { folder, openDatabase } from './sqlite-drivers.ts'
 
@@ -75,14 +75,14 @@ const STORES: Readonly<Record<string, () => Promise<Store>>> = {
   },
 }
 
-describe.each(Object.entries(STORES))('%s', (_, open) => {
+describe.each(Object.entries(STORES))('counts and lists in the %s store', (_, open) => {
   let store: Store
   beforeAll(async () => {
     store = await open()
   })
   afterAll(() => store.close())
 
-  it('counts so many at most, and all when it is to be exact', async () => {
+  it('stop at the counting limit unless `exact` is true', async () => {
     const stopped = { count: MOST_COUNTED, more: true }
     const all = { count: MANY, more: false }
     for (const filter of [{}, { status: 'idle' }, { parentConversationId: '' }, { titleContains: 't' }]) {
@@ -104,7 +104,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
   })
 
   /** The ids on all pages, and the number of pages. */
-  async function listed(filter: ConversationFilter): Promise<[ids: string[], pages: number]> {
+  async function listIds(filter: ConversationFilter): Promise<[ids: string[], pages: number]> {
     const read = (start: ConversationQuery) =>
       store.listConversations({ ...filter, order: 'created_at', ...start })
     const ids: string[] = []
@@ -116,9 +116,9 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     return [ids, pages]
   }
 
-  it('finds the last of very many by pages that look at some of them', async () => {
-    expect(await listed({ titleContains: `t${MANY}` })).toEqual([[id(MANY)], 11])
+  it('find the last of many conversations, through pages that each scan a limited number', async () => {
+    expect(await listIds({ titleContains: `t${MANY}` })).toEqual([[id(MANY)], 11])
     await store.createConversation({ id: 'last', tags: { a: 'x' } })
-    expect(await listed({ tags: { a: 'x' }, status: '' })).toEqual([['last'], 2])
+    expect(await listIds({ tags: { a: 'x' }, status: '' })).toEqual([['last'], 2])
   })
 })

@@ -1,4 +1,4 @@
-/** Cursors round-trip for the same query; any other cursor is rejected with a reason. */
+/** Cursors round-trip for the same query. Other cursors are rejected with a reason. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -28,19 +28,19 @@ function faultOf(scope: string, cursor: string): CursorFault | null {
   }
 }
 
-/** Text with a valid seal, as an attacker who knows the format could make. */
-function sealed(body: string): string {
+/** A cursor with a valid checksum, as an attacker who knows the format could make. */
+function withChecksum(body: string): string {
   const text = `${body} ${hashText(body)}`
   return toBase64Url(`${text.length} ${text}`)
 }
 
 describe('a cursor', () => {
-  it('is altered where it was sealed with what cannot be read', () => {
+  it('is altered if its checksum is valid but its key is malformed percent-encoding', () => {
     for (const part of ['%E0%A4', '%', '%zz', 'a%FFb'])
-      expect(faultOf('scope', sealed(`1 ${hashText('scope')} ${part} 1`))).toBe('altered')
+      expect(faultOf('scope', withChecksum(`1 ${hashText('scope')} ${part} 1`))).toBe('altered')
   })
 
-  it('gives back the key for its own scope', () => {
+  it('decodes to its key in the same scope', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: character() }),
@@ -63,7 +63,7 @@ describe('a cursor', () => {
     )
   })
 
-  it('is refused after any change, cut or addition', () => {
+  it('is invalid after one character is changed, inserted or removed', () => {
     const cursor = encodeCursor('scope', ['1767225600000000', '41'])
     const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     for (let index = 0; index < cursor.length; index += 1) {
@@ -77,26 +77,26 @@ describe('a cursor', () => {
     }
   })
 
-  it('says that it was cut short, wherever', () => {
+  it('is truncated if its end is missing', () => {
     const cursor = encodeCursor('scope', ['1767225600000000', '41'])
     for (let length = 6; length < cursor.length; length += 1) {
       expect(faultOf('scope', cursor.slice(0, length)), cursor.slice(0, length)).toBe('truncated')
     }
   })
 
-  it('says what is wrong', () => {
+  it('is altered, outdated or malformed, depending on the fault', () => {
     const cursor = encodeCursor('scope', ['1', '2'])
     const middle = cursor.length >> 1
     const changed = `${cursor.slice(0, middle)}${cursor[middle] === 'A' ? 'B' : 'A'}${cursor.slice(middle + 1)}`
     expect(faultOf('scope', changed)).toBe('altered')
     expect(faultOf('scope', `${cursor}AAAA`)).toBe('altered')
-    expect(faultOf('scope', sealed(`0 ${hashText('scope')} 1 2`))).toBe('outdated')
+    expect(faultOf('scope', withChecksum(`0 ${hashText('scope')} 1 2`))).toBe('outdated')
     for (const text of ['', 'event-17', '41', '{"a":1}', 'é', '\ud800', 'AAAA', '=']) {
       expect(faultOf('scope', text), text).toBe('malformed')
     }
   })
 
-  it('never fails in another way', () => {
+  it('fails only with invalid_cursor for any text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: character() }), ascii().map(toBase64Url)), (text) => {
         expect(faultOf('scope', text)).not.toBeNull()
@@ -105,8 +105,8 @@ describe('a cursor', () => {
   })
 })
 
-describe('a scope', () => {
-  it('is one for equal filters, and another for any other', () => {
+describe('the scope of a cursor', () => {
+  it('is equal for equal filters, and differs by list, order and filter', () => {
     const filter = { conversationId: 'c', kinds: new Set(['PauseEvent']), from: 1n, text: null }
     const scope = scopeOf('events', 'timestamp', filter)
     expect(
@@ -130,7 +130,7 @@ describe('a scope', () => {
 })
 
 describe('base64url', () => {
-  it('is what Node writes, and is read back', () => {
+  it('encodes like Node and round-trips', () => {
     fc.assert(
       fc.property(ascii(), (text) => {
         expect(toBase64Url(text)).toBe(Buffer.from(text, 'latin1').toString('base64url'))
@@ -139,7 +139,7 @@ describe('base64url', () => {
     )
   })
 
-  it('accepts only one form of each text', () => {
+  it('rejects text that is not in canonical form', () => {
     for (const text of ['A', 'YWJ', 'YWI', 'YW==', 'YW=', 'Y W', 'YW\n', 'YWé', '+/']) {
       const read = fromBase64Url(text)
       if (read !== undefined) expect(toBase64Url(read)).toBe(text)
@@ -152,13 +152,13 @@ describe('base64url', () => {
 
 const bits = (hash: string): bigint => BigInt(`0x${hash}`)
 
-describe('the hash', () => {
-  it('tells apart what differs little', () => {
+describe('`hashText`', () => {
+  it('has no collisions in 200,000 similar texts', () => {
     const texts = Array.from({ length: 200_000 }, (_, i) => `{"conversationId":"c${i % 7}","from":"${i}"}`)
     expect(new Set(texts.map(hashText)).size).toBe(texts.length)
   })
 
-  it('changes about half of its bits with any character', () => {
+  it('changes 40 % to 60 % of its bits if a character is added', () => {
     let changed = 0
     const runs = 500
     for (let i = 0; i < runs; i += 1) {

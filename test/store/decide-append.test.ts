@@ -1,4 +1,4 @@
-/** How an append is decided: what it reads of a log, and the lanes it creates. */
+/** `decideAppend`: the ids and positions that it reads, the events that it adds, and the lanes that it opens. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -23,13 +23,13 @@ import type { StoredEvent } from '../../src/store/contract/query.ts'
 import { storable } from '../../src/testing/conformance/facts.ts'
 import { hostileLog } from '../../src/testing/index.ts'
 
-/** The simplest possible log. */
-class Plain {
+/** A minimal log in memory. */
+class MinimalLog {
   readonly events: StoredEvent[] = []
   readonly nodes = new Map<string, TreeNode>()
   readonly lanes = new Map<number, LaneOrigin | null>()
   tip: LogTip = EMPTY_TIP
-  readonly requestCount: { ids: string[]; positions: number[] } = { ids: [], positions: [] }
+  readonly requests: { ids: string[]; positions: number[] } = { ids: [], positions: [] }
 
   context(): AppendContext {
     return {
@@ -38,8 +38,8 @@ class Plain {
       timeZone: null,
       tip: this.tip,
       lease: null,
-      find: (id) => (this.requestCount.ids.push(id), this.nodes.get(id)),
-      at: (seq) => (this.requestCount.positions.push(seq), this.events[seq] as StoredEvent),
+      find: (id) => (this.requests.ids.push(id), this.nodes.get(id)),
+      at: (seq) => (this.requests.positions.push(seq), this.events[seq] as StoredEvent),
     }
   }
 
@@ -58,27 +58,27 @@ const batches = () => fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, m
 function importAll(
   facts: readonly Fact[],
   sizes: readonly number[],
-  look: (log: Plain, batch: readonly Fact[]) => void,
-): Plain {
-  const log = new Plain()
+  appendBatch: (log: MinimalLog, batch: readonly Fact[]) => void,
+): MinimalLog {
+  const log = new MinimalLog()
   for (let index = 0, i = 0; index < facts.length; i += 1) {
     const batch = facts.slice(index, index + (sizes[i % sizes.length] as number))
-    look(log, batch)
+    appendBatch(log, batch)
     index += batch.length
   }
   return log
 }
 
-function refusal(list: readonly unknown[]): unknown {
+function outcomeOf(list: readonly unknown[]): unknown {
   try {
-    return decideAppend(new Plain().context(), list as Event[]).added.length
+    return decideAppend(new MinimalLog().context(), list as Event[]).added.length
   } catch (error) {
     return (error as ColloquyError).code
   }
 }
 
-describe('a decision', () => {
-  it('asks for what it announced, and upwards from what cannot be HEAD', () => {
+describe('`decideAppend`', () => {
+  it('reads only announced ids, derived ids, and ancestors of events that cannot be HEAD', () => {
     fc.assert(
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         importAll(storable(facts), sizes, (log, batch) => {
@@ -94,14 +94,14 @@ describe('a decision', () => {
           }
           const derived = /^derived-/
           const { added } = runImport(log, batch)
-          expect(log.requestCount.ids.filter((id) => !announced.has(id) && !derived.test(id))).toEqual([])
+          expect(log.requests.ids.filter((id) => !announced.has(id) && !derived.test(id))).toEqual([])
           expect(added.length).toBe(batch.length)
         })
       }),
     )
   })
 
-  it('of a repeated append writes nothing, in any mode', () => {
+  it('adds nothing for a repeated append in either mode', () => {
     fc.assert(
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         const log = importAll(storable(facts), sizes, runImport)
@@ -113,10 +113,10 @@ describe('a decision', () => {
     )
   })
 
-  it('is the same for any batches', () => {
+  it('decides equally for batches of any size', () => {
     fc.assert(
       fc.property(hostileLog(), batches(), (facts, sizes) => {
-        const [parts, whole] = [importAll(storable(facts), sizes, runImport), new Plain()]
+        const [parts, whole] = [importAll(storable(facts), sizes, runImport), new MinimalLog()]
         runImport(whole, storable(facts))
         expect([parts.events, parts.nodes, parts.tip]).toEqual([whole.events, whole.nodes, whole.tip])
         expect(parts.lanes).toEqual(whole.lanes)
@@ -124,7 +124,7 @@ describe('a decision', () => {
     )
   })
 
-  it('checks all events but those of a decoded list itself', () => {
+  it('validates all events, except in a list marked as decoded', () => {
     const decoded = decodeEvent({ kind: 'PauseEvent', id: 'p' })
     const event = (decoded.ok && decoded.event) as Event
     const [delta, nameless] = [
@@ -132,39 +132,39 @@ describe('a decision', () => {
       { kind: 'PauseEvent' },
     ] as Event[]
     const list = decodedList([event])
-    expect(refusal(list)).toBe(1)
+    expect(outcomeOf(list)).toBe(1)
     expect(Object.isFrozen(list)).toBe(true)
     // A copy of the list has no mark.
     const unknown = { ...event, kind: 'NoEvent' }
     const copies = [[...list, unknown], list.concat(unknown as never), list.map(() => unknown)]
     for (const copy of [...copies, Object.assign([unknown, unknown], list, [unknown])])
-      expect(refusal(copy as Event[])).toBe('invalid_event')
-    expect(refusal(decodedList([delta]))).toBe('transient_event')
-    expect(refusal(decodedList([nameless]))).toBe('invalid_id')
+      expect(outcomeOf(copy as Event[])).toBe('invalid_event')
+    expect(outcomeOf(decodedList([delta]))).toBe('transient_event')
+    expect(outcomeOf(decodedList([nameless]))).toBe('invalid_id')
   })
 
-  it('gives frozen events, whatever it was given', () => {
+  it('returns frozen events for unfrozen input', () => {
     const input: Event = { kind: 'ConversationStateUpdateEvent', id: 'u', key: 'k', value: { a: [1] } }
-    const [event] = decideAppend(new Plain().context(), [input]).events
+    const [event] = decideAppend(new MinimalLog().context(), [input]).events
     expect(Object.isFrozen(event)).toBe(true)
     expect(Object.isFrozen((event?.fact as typeof input | undefined)?.value)).toBe(true)
   })
 })
 
 describe('lanes', () => {
-  it('are runs of positions, as few as may be, and give every path in segments', () => {
+  it('continue while each event follows the previous one, and make up every path in segments', () => {
     let branched = 0
-    let pieced = 0
+    let segmented = 0
     fc.assert(
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         const log = importAll(storable(facts), sizes, runImport)
         let last: TreeNode | null = null
         for (const node of log.nodes.values()) {
           const parent = node.parentId === null ? null : (log.nodes.get(node.parentId) as TreeNode)
-          const goesOn = parent !== null && node.canBeHead && parent.seq === last?.seq
+          const continues = parent !== null && node.canBeHead && parent.seq === last?.seq
           if (node.canBeHead) last = node
-          expect(node.lane).toBe(goesOn ? parent.lane : node.seq)
-          if (!goesOn) {
+          expect(node.lane).toBe(continues ? parent.lane : node.seq)
+          if (!continues) {
             const from = parent && { lane: parent.lane, seq: parent.seq, time: parent.time }
             expect(log.lanes.get(node.seq)).toEqual(from)
             branched += from === null ? 0 : 1
@@ -186,31 +186,31 @@ describe('lanes', () => {
           expect(new Set(segments.map(({ lane }) => lane)).size).toBe(segments.length)
           for (const { upTo, until } of segments)
             expect(BigInt((log.events[upTo] as StoredEvent).time)).toBe(until)
-          pieced += segments.length > 2 ? 1 : 0
+          segmented += segments.length > 2 ? 1 : 0
         }
       }),
     )
     expect(branched).toBeGreaterThan(50)
-    expect(pieced).toBeGreaterThan(50)
+    expect(segmented).toBeGreaterThan(50)
   })
 })
 
-function runImport(log: Plain, batch: readonly Fact[]): AppendDecision {
-  log.requestCount.ids.length = 0
+function runImport(log: MinimalLog, batch: readonly Fact[]): AppendDecision {
+  log.requests.ids.length = 0
   const decision = decideAppend(log.context(), batch, { mode: 'import', expected: log.tip.version })
   log.write(decision)
   return decision
 }
 
-describe('what is no event', () => {
+describe('an invalid event', () => {
   const secret = { kind: 'ThoughtEvent', id: 'a', encrypted_content: 'hidden' }
 
   it.each([null, undefined, 7, 'PauseEvent', [], {}, secret, { ...secret, kind: ['PauseEvent'] }])(
-    '%j is refused, by an error that does not repeat it (law X3)',
+    'fails with an error that does not contain it: %j (law X3)',
     (input) => {
       expect(isFact(input)).toBe(false)
       const refused = { code: 'invalid_event', message: expect.any(String) as string }
-      const append = (): unknown => decideAppend(new Plain().context(), [input as Fact])
+      const append = (): unknown => decideAppend(new MinimalLog().context(), [input as Fact])
       expect(append).toThrow(expect.objectContaining(refused))
       try {
         append()

@@ -1,4 +1,4 @@
-/** Rows of deleted conversations leave the feed once no follower needs them, and no reader misses a deletion (laws S7, B4). */
+/** Feed rows of deleted conversations are removed once no follower needs them, and no reader misses a deletion (laws S7, B4). */
 
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
@@ -28,7 +28,7 @@ afterAll(async () => {
 interface Opened {
   /** Two processes' stores over the same data; one store in memory. */
   readonly stores: readonly Store[]
-  /** Number of rows, or null if it cannot be seen. */
+  /** Number of rows in the feed, or null for memory. */
   readonly rows: () => Promise<number | null>
 }
 
@@ -39,7 +39,7 @@ interface Options {
 
 let schemas = 0
 
-const PLACES: Readonly<Record<string, (options: Options) => Opened>> = {
+const STORES: Readonly<Record<string, (options: Options) => Opened>> = {
   memory: (options) => ({ stores: [memoryStore(options)], rows: async () => null }),
   SQLite: (options) => {
     const file = FILES.next()
@@ -67,7 +67,7 @@ const PLACES: Readonly<Record<string, (options: Options) => Opened>> = {
 
 const pause = (id: string) => ({ kind: 'PauseEvent' as const, id })
 
-/** Returns one of the ids in the shard of another. */
+/** Returns the nth of other ids in the same shard. */
 function sameShard(id: string, nth: number): string {
   for (let n = 0, count = 0; ; n += 1)
     if (shardOf(`other ${n}`) === shardOf(id) && (count += 1) > nth) return `other ${n}`
@@ -76,7 +76,7 @@ function sameShard(id: string, nth: number): string {
 /** A reader's copy of all conversations: event ids by conversation. */
 type Copy = Map<string, string[]>
 
-/** A reader that keeps its own cursors, of all shards or of each. */
+/** A reader that stores its cursors, one for all shards or one per shard. */
 class Reader {
   readonly copy: Copy = new Map()
   readonly #cursors = new Map<number | undefined, string>()
@@ -152,15 +152,15 @@ const limit = fc.integer({ min: 1, max: 4 })
 const type = fc.constantFrom('write', 'write', 'update', 'delete', 'read', 'follow')
 const OP: fc.Arbitrary<Op> = fc.record({ type, id, limit, process })
 
-describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, location) => {
-  it('are removed without any reader missing a deletion, and never before a follower has read them', async () => {
+describe.each(Object.entries(STORES))('feed rows in %s', (name, open) => {
+  it('are removed without a reader missing a deletion, and without resetting a follower', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(OP, { maxLength: 40 }),
         fc.integer({ min: 1, max: 4 }),
         fc.boolean(),
         async (ops, feedRows, isFollowed) => {
-          const { stores } = location({ feedRows })
+          const { stores } = open({ feedRows })
           const [first] = stores as [Store]
           const reader = new Reader()
           const follower = new Reader()
@@ -171,7 +171,7 @@ describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, locat
             if (op.type === 'read') await reader.read(store, op.limit)
             else if (op.type === 'follow') {
               if (!isFollowed) continue
-              // One page of each shard, and then its position is stored.
+              // Read one page of each shard, then store its cursor.
               for (let shard = 0; shard < SHARDS; shard += 1) {
                 if (!IDS.some((id) => shardOf(id) === shard)) continue
                 await follower.read(store, op.limit, shard)
@@ -204,8 +204,8 @@ describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, locat
     )
   })
 
-  it('stay few, however many conversations are deleted', async () => {
-    const { stores, rows } = location({ feedRows: 10 })
+  it('stay below a limit after 60 deleted conversations', async () => {
+    const { stores, rows } = open({ feedRows: 10 })
     const [store] = stores as [Store]
     await store.createConversation({ id: 'stays' })
     const reader = new Reader()
@@ -222,9 +222,9 @@ describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, locat
   })
 
   it.each([undefined, shardOf('a')])(
-    'reset a reader before a removed deletion, of shard %s',
+    'reset a reader whose cursor is before a removed deletion (shard: %s)',
     async (shard) => {
-      const { stores } = location({ feedRows: 1 })
+      const { stores } = open({ feedRows: 1 })
       const [store] = stores as [Store]
       const reader = new Reader()
       for (const id of ['gone', 'a']) await store.createConversation({ id })
@@ -245,41 +245,41 @@ describe.each(Object.entries(PLACES))('the rows of the feed of %s', (name, locat
     },
   )
 
-  it('are held by a follower, until it is away for a month', async () => {
+  it('are kept for a follower until it has not read for 31 days', async () => {
     let days = 0n
     const clock = () => BigInt(Date.UTC(2026, 0, 1)) * 1_000n + days * 86_400_000_000n
-    const { stores } = location({ feedRows: 1, clock })
+    const { stores } = open({ feedRows: 1, clock })
     const [store] = stores as [Store]
     await storeStart(store, 'f', 'start')
     const shard = shardOf('a')
-    const later = async (): Promise<void> => {
+    const deleteFive = async (): Promise<void> => {
       for (let n = 0; n < 5; n += 1) {
         await store.createConversation({ id: 'a' })
         await store.append('a', [pause(`p${n}`)])
         await store.deleteConversation('a')
       }
     }
-    await later()
+    await deleteFive()
     const reader = new Reader()
     const deadline = performance.now() + 300_000
-    // The first deletion is still there.
+    // The first deletion is still in the feed.
     while (reader.deletions === 0 && performance.now() < deadline) await reader.read(store, 1, shard)
     expect(reader.deletions).toBe(1)
     const put = { body: { cursor: reader.cursor(shard) ?? null }, dueIn: 0 }
     await store.changeItems([{ collection: `${FOLLOWERS}f`, id: String(shard).padStart(2, '0'), put }])
-    await later()
+    await deleteFive()
     await reader.read(store, 1, shard)
     expect(reader.resets).toBe(0)
     days = 31n
-    await later()
-    await later()
+    await deleteFive()
+    await deleteFive()
     await reader.read(store, 1, shard)
     expect(reader.resets).toBe(1)
     for (const one of stores) await one.close()
   })
 
-  it('cannot be fewer than one', () => {
+  it('must be at least 1', () => {
     for (const feedRows of [0, -1, 0.5, Number.NaN])
-      expect(() => location({ feedRows })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
+      expect(() => open({ feedRows })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   })
 })

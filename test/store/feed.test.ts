@@ -1,4 +1,4 @@
-/** The feed misses nothing when commits finish out of order or a database is restored, and all stores shard alike (laws S7, B4). */
+/** The feed misses nothing when commits finish out of order or a database is restored, and all stores use the same shards (laws S7, B4). */
 
 import { copyFileSync } from 'node:fs'
 import fc from 'fast-check'
@@ -32,7 +32,7 @@ afterAll(async () => {
   FILES.remove()
 })
 
-function closing(store: Store): Store {
+function closeAfterTest(store: Store): Store {
   onTestFinished(() => store.close())
   return store
 }
@@ -40,7 +40,7 @@ function closing(store: Store): Store {
 const pause = (id: string) => ({ kind: 'PauseEvent' as const, id })
 
 /** Waits for `count` entries. Transactions in other databases of the server can delay the feed. */
-async function settled(store: Store, query: FeedQuery, count: number): Promise<FeedPage> {
+async function readAtLeast(store: Store, query: FeedQuery, count: number): Promise<FeedPage> {
   const deadline = performance.now() + 300_000
   for (;;) {
     const page = await store.feed(query)
@@ -49,13 +49,13 @@ async function settled(store: Store, query: FeedQuery, count: number): Promise<F
   }
 }
 
-const words = (items: readonly FeedItem[]): string[] =>
+const describeItems = (items: readonly FeedItem[]): string[] =>
   items.map((item) => `${item.conversationId} ${item.type === 'event' ? item.event.id : item.type}`)
 
-describe('a cursor of the feed', () => {
-  it('is refused where its place is none that there could be', async () => {
+describe('a feed cursor', () => {
+  it('is rejected with invalid_cursor if its position is malformed, and resets if it is of another database', async () => {
     const { scope } = checkFeedQuery()
-    for (const store of [memoryStore(), sqliteStore({ file: ':memory:' })].map(closing)) {
+    for (const store of [memoryStore(), sqliteStore({ file: ':memory:' })].map(closeAfterTest)) {
       await store.createConversation({ id: 'c' })
       for (const position of ['x', 'x y', '1 x', '-1', '1e3', '0x1', 'NaN', '1 1', '9'.repeat(20), ' 1'])
         await expect(store.feed({ after: encodeCursor(scope, [position, 'w', '1']) })).rejects.toMatchObject({
@@ -71,18 +71,18 @@ describe('a cursor of the feed', () => {
   })
 })
 
-describe('a shard', () => {
-  it('is what shardOf says, in every store', async () => {
+describe('the shard of a feed', () => {
+  it('contains exactly the conversations that `shardOf` assigns to it, in every store', async () => {
     const stores = [
       memoryStore(),
       sqliteStore({ file: ':memory:' }),
       postgresStore({ client: database.pool, schema: 'shards' }),
-    ].map(closing)
+    ].map(closeAfterTest)
     const id = fc.string({ unit: 'binary', minLength: 1, maxLength: 6 }).filter(isLegalId)
     const ids = [...new Set(fc.sample(id, 80))]
     for (const store of stores) {
       for (const one of ids) await store.createConversation({ id: one })
-      await settled(store, {}, ids.length)
+      await readAtLeast(store, {}, ids.length)
       for (const shard of new Set(ids.map(shardOf))) {
         const { items } = await store.feed({ shard })
         const reports = items.map((item) => item.conversationId)
@@ -93,16 +93,16 @@ describe('a shard', () => {
 })
 
 describe('the feed of PostgreSQL', () => {
-  it('waits for a transaction that runs, and then tells it before what was committed first', async () => {
+  it('waits for an open transaction, and reports it before later ones that committed earlier', async () => {
     const slow = new pg.Client({ connectionString: database.url })
     await slow.connect()
     onTestFinished(() => slow.end())
     const [store, current] = [
-      closing(postgresStore({ client: database.pool })),
-      closing(postgresStore({ client: slow })),
+      closeAfterTest(postgresStore({ client: database.pool })),
+      closeAfterTest(postgresStore({ client: slow })),
     ]
     for (const id of ['c', 'd']) await store.createConversation({ id })
-    const { next } = await settled(store, {}, 2)
+    const { next } = await readAtLeast(store, {}, 2)
     await current.read('c')
     await slow.query('BEGIN')
     await current.append('c', [pause('slow')])
@@ -110,27 +110,36 @@ describe('the feed of PostgreSQL', () => {
     const early = await store.feed({ after: next })
     expect([early.items, early.more, early.reset]).toEqual([[], false, false])
     await slow.query('COMMIT')
-    expect(words((await settled(store, { after: early.next }, 2)).items)).toEqual(['c slow', 'd fast'])
+    expect(describeItems((await readAtLeast(store, { after: early.next }, 2)).items)).toEqual([
+      'c slow',
+      'd fast',
+    ])
   })
 
-  it('tells all of a dump whose transactions had higher numbers, and begins anew', async () => {
+  it('resets and reports everything if a restored dump contains higher transaction numbers', async () => {
     const options = { client: database.pool, schema: 'dumped' }
-    const before = closing(postgresStore(options))
+    const before = closeAfterTest(postgresStore(options))
     await before.createConversation({ id: 'c' })
     await before.append('c', [pause('a')])
-    const { next } = await settled(before, {}, 2)
+    const { next } = await readAtLeast(before, {}, 2)
     await database.pool.query(`UPDATE dumped.feed SET moment = moment + 1000000`)
-    const after = closing(postgresStore(options))
+    const after = closeAfterTest(postgresStore(options))
     await after.append('c', [pause('b')])
     const page = await after.feed({ after: next })
     expect([page.items, page.reset]).toEqual([[], true])
-    expect(words((await settled(after, { after: page.next }, 3)).items)).toEqual(['c changed', 'c a', 'c b'])
+    expect(describeItems((await readAtLeast(after, { after: page.next }, 3)).items)).toEqual([
+      'c changed',
+      'c a',
+      'c b',
+    ])
   })
 })
 
-it('followers over PostgreSQL share what happens, and take over from one that died (law B4)', async () => {
-  const input = new Map<string, (number | undefined)[]>()
-  const stores = [0, 1, 2].map(() => closing(postgresStore({ client: database.pool, schema: 'followed' })))
+it('followers over PostgreSQL share the shards, and replace a dead follower (law B4)', async () => {
+  const handled = new Map<string, (number | undefined)[]>()
+  const stores = [0, 1, 2].map(() =>
+    closeAfterTest(postgresStore({ client: database.pool, schema: 'followed' })),
+  )
   const [writer, first, second] = stores as [Store, Store, Store]
   const ids = Array.from({ length: 12 }, (_, index) => `c${index}`)
   const append = (seq: number): Promise<unknown> =>
@@ -138,7 +147,7 @@ it('followers over PostgreSQL share what happens, and take over from one that di
   for (const id of ids) await writer.createConversation({ id })
   await append(0)
   const { store, dieAfter } = killable(first)
-  const engines = [store, second].map((ownValue) => createEngine({ store: ownValue }))
+  const engines = [store, second].map((followed) => createEngine({ store: followed }))
   const options = { name: 'f', leaseTtl: 400, pollInterval: 50, onError: () => undefined }
   const followers: Follower[] = []
   for (const engine of engines) {
@@ -146,23 +155,23 @@ it('followers over PostgreSQL share what happens, and take over from one that di
     const handler: FollowHandler = (items) => {
       for (const item of items)
         if (item.type === 'event')
-          input.set(item.conversationId, [...(input.get(item.conversationId) ?? []), item.seq])
+          handled.set(item.conversationId, [...(handled.get(item.conversationId) ?? []), item.seq])
     }
     followers.push(await engine.follow(options, handler))
   }
-  const all = (count: number): boolean => ids.every((id) => new Set(input.get(id)).size === count)
+  const all = (count: number): boolean => ids.every((id) => new Set(handled.get(id)).size === count)
   await until(() => all(1) && followers.every(({ shards }) => shards === SHARDS / 2))
   await append(1)
   await until(() => all(2))
   dieAfter(0)
   await append(2)
   await until(() => all(3))
-  for (const id of ids) expect([...new Set(input.get(id))]).toEqual([0, 1, 2])
+  for (const id of ids) expect([...new Set(handled.get(id))]).toEqual([0, 1, 2])
   await until(() => followers[1]?.shards === SHARDS)
 })
 
 describe('the feed of SQLite', () => {
-  it('is a reset for who has read beyond what a restored file holds, and goes on for others', async () => {
+  it('resets only cursors beyond the end of a restored file', async () => {
     const [file, backup] = [FILES.next(), FILES.next()]
     const first = sqliteStore({ file, synchronous: 'normal' })
     await first.createConversation({ id: 'c' })
@@ -175,17 +184,17 @@ describe('the feed of SQLite', () => {
     const beyond = await second.feed()
     await second.close()
     copyFileSync(backup, file)
-    const third = closing(sqliteStore({ file, synchronous: 'normal' }))
+    const third = closeAfterTest(sqliteStore({ file, synchronous: 'normal' }))
     expect((await third.feed({ after: beyond.next })).reset).toBe(true)
     await third.append('c', [pause('b')])
     expect((await third.feed({ after: beyond.next })).reset).toBe(true)
     const { items, reset } = await third.feed({ after: shared.next })
-    expect([words(items), reset]).toEqual([['c b'], false])
+    expect([describeItems(items), reset]).toEqual([['c b'], false])
   })
 })
 
-it('a page of a shard of SQLite that looks at enough rows of others goes on behind them', async () => {
-  const store = closing(sqliteStore({ file: ':memory:' }))
+it('pages of a shard in SQLite skip the rows of other shards, even 500 in a row', async () => {
+  const store = closeAfterTest(sqliteStore({ file: ':memory:' }))
   const ids = ['quiet', 'loud']
   for (const id of ids) await store.createConversation({ id })
   expect(shardOf('quiet')).not.toBe(shardOf('loud'))
@@ -197,12 +206,14 @@ it('a page of a shard of SQLite that looks at enough rows of others goes on behi
   let pages = 0
   let page = await store.feed({ shard, limit: 1 })
   for (; page.more || page.items.length > 0; page = await store.feed({ shard, limit: 1, after: page.next })) {
-    matches.push(...words(page.items))
+    matches.push(...describeItems(page.items))
     pages += 1
     expect(page.reset).toBe(false)
   }
   expect(matches).toEqual(['quiet changed', 'quiet first', 'quiet last'])
   expect(pages).toBeLessThan(10)
   await store.append('quiet', [pause('later')])
-  expect(words((await store.feed({ shard, limit: 1, after: page.next })).items)).toEqual(['quiet later'])
+  expect(describeItems((await store.feed({ shard, limit: 1, after: page.next })).items)).toEqual([
+    'quiet later',
+  ])
 })

@@ -1,4 +1,4 @@
-/** SQLite and PostgreSQL put, reject, list and claim items as the memory store does, in any order (law S). */
+/** SQLite and PostgreSQL store, reject, list and claim items as the memory store does, for random commands (law S). */
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -29,7 +29,7 @@ const value = fc.constantFrom('', 'x', 'y', '\uffee', '\u{1f600}')
 const collection = fc.constantFrom('c', 'c', 'c', 'd')
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
 
-/** The expected version can be the current one, an old one, none or absent. */
+/** A change of one item. It can expect the current version, an old version, no item, or nothing. */
 const change = fc.record({
   collection,
   id,
@@ -48,7 +48,7 @@ const change = fc.record({
   ),
 })
 
-type Order = typeof command extends fc.Arbitrary<infer T> ? T : never
+type Command = typeof command extends fc.Arbitrary<infer T> ? T : never
 
 const command = fc.oneof(
   fc.record({ do: fc.constant('change' as const), changes: fc.array(change, { maxLength: 4 }) }),
@@ -76,14 +76,14 @@ const command = fc.oneof(
 )
 
 /** An item without its version, which differs between stores. */
-const shown = (item: Item | null) => {
+const withoutVersion = (item: Item | null) => {
   if (item === null) return null
   return { ...item, version: null }
 }
 
-function player(store: Store) {
+function executor(store: Store) {
   const versions = new Map<string, number[]>()
-  const learn = (item: Item | null): void => {
+  const remember = (item: Item | null): void => {
     if (item === null) return
     const name = `${item.collection} ${item.id}`
     versions.set(name, [...(versions.get(name) ?? []), item.version])
@@ -98,26 +98,26 @@ function player(store: Store) {
     if (expects === 'none') return { expected: null }
     return { expected: (expects === 'known' ? known.at(-1) : known.at(-2)) ?? null }
   }
-  return async (order: Order): Promise<unknown> => {
-    if (order.do === 'wait') return null
-    if (order.do === 'list') {
+  return async (command: Command): Promise<unknown> => {
+    if (command.do === 'wait') return null
+    if (command.do === 'list') {
       const pages: unknown[] = []
       let cursor: string | undefined
-      const input = Object.fromEntries(Object.entries(order.query).filter(([, one]) => one !== undefined))
+      const input = Object.fromEntries(Object.entries(command.query).filter(([, one]) => one !== undefined))
       do {
         const query = { ...input, ...(cursor !== undefined && { cursor }) }
-        const page = await store.listItems(order.collection, query)
-        pages.push([page.items.map(shown), page.cursor])
+        const page = await store.listItems(command.collection, query)
+        pages.push([page.items.map(withoutVersion), page.cursor])
         cursor = page.cursor ?? undefined
       } while (cursor !== undefined)
       return pages
     }
-    if (order.do === 'claim') {
-      const items = await store.claimItems(order.collection, order.claim)
-      items.forEach(learn)
-      return items.map(shown)
+    if (command.do === 'claim') {
+      const items = await store.claimItems(command.collection, command.claim)
+      items.forEach(remember)
+      return items.map(withoutVersion)
     }
-    const changes = order.changes.map(({ collection, id, expects, put }) => ({
+    const changes = command.changes.map(({ collection, id, expects, put }) => ({
       collection,
       id,
       ...expectedOf({ collection, id, expects }),
@@ -125,8 +125,8 @@ function player(store: Store) {
     }))
     try {
       const items = await store.changeItems(changes as ItemChange[])
-      items.forEach(learn)
-      return items.map(shown)
+      items.forEach(remember)
+      return items.map(withoutVersion)
     } catch (error) {
       const { code, data } = error as {
         readonly code: string
@@ -140,28 +140,28 @@ function player(store: Store) {
 const due = { expects: 'any', put: { body: {}, keys: {}, dueIn: 0 } } as const
 
 /** Two items due at the same time, which code points and UTF-16 units sort differently. */
-const BY_CODE_POINTS: Order[] = [
+const BY_CODE_POINTS: Command[] = [
   { do: 'change', changes: (['😀', '￮'] as const).map((id) => ({ collection: 'c', id, ...due })) },
   { do: 'claim', collection: 'c', claim: { ttl: 1, limit: 2 } },
 ]
 
-it.each(STORES)('%s agrees with memory', async (_, make, numRuns) => {
-  const seen = { put: 0, refused: 0, listed: 0, claimed: 0 }
-  const property = fc.asyncProperty(fc.array(command, { minLength: 20, maxLength: 40 }), async (orders) => {
+it.each(STORES)('the %s store handles items as the memory store does', async (_, make, numRuns) => {
+  const counts = { put: 0, rejected: 0, listed: 0, claimed: 0 }
+  const property = fc.asyncProperty(fc.array(command, { minLength: 20, maxLength: 40 }), async (commands) => {
     now = 1_700_000_000_000_000n
-    const [model, real] = [memoryStore({ clock }), make()]
-    const [left, right] = [player(model), player(real)]
-    for (const order of orders) {
-      if (order.do === 'wait') now += BigInt(order.milliseconds) * 1000n
-      const expected = await left(order)
-      expect(await right(order)).toEqual(expected)
-      if (order.do === 'list') seen.listed += JSON.stringify(expected).length > 60 ? 1 : 0
-      else if (Array.isArray(expected) && order.do === 'claim') seen.claimed += expected.length
-      else if (Array.isArray(expected) && typeof expected[0] === 'string') seen.refused += 1
-      else seen.put += 1
+    const [memory, other] = [memoryStore({ clock }), make()]
+    const [runInMemory, runInDatabase] = [executor(memory), executor(other)]
+    for (const command of commands) {
+      if (command.do === 'wait') now += BigInt(command.milliseconds) * 1000n
+      const expected = await runInMemory(command)
+      expect(await runInDatabase(command)).toEqual(expected)
+      if (command.do === 'list') counts.listed += JSON.stringify(expected).length > 60 ? 1 : 0
+      else if (Array.isArray(expected) && command.do === 'claim') counts.claimed += expected.length
+      else if (Array.isArray(expected) && typeof expected[0] === 'string') counts.rejected += 1
+      else counts.put += 1
     }
-    await real.close()
+    await other.close()
   })
   await fc.assert(property, { numRuns, examples: [[BY_CODE_POINTS]] })
-  for (const [name, count] of Object.entries(seen)) expect([name, count >= 1]).toEqual([name, true])
+  for (const [name, count] of Object.entries(counts)) expect([name, count >= 1]).toEqual([name, true])
 })

@@ -1,6 +1,6 @@
 /**
- * The example store, built on the contract and the kit alone, passes the whole conformance kit, and
- * acknowledged writes survive killed processes.
+ * The example store of JSON files uses only the contract and the kit. It passes the whole conformance kit, and
+ * its acknowledged writes survive killed processes.
  */
 
 import { spawn } from 'node:child_process'
@@ -28,15 +28,15 @@ const openIn = (path: string): Store => jsonStore({ folder: path, durable: false
 
 describe('the store of JSON files', () => {
   const folders = new Map<Store, string>()
-  const enter = async (path: string): Promise<Store> => {
+  const openStore = async (path: string): Promise<Store> => {
     const store = openIn(path)
     folders.set(store, path)
     return store
   }
   const cases = storeConformance({
     name: 'json',
-    open: () => enter(newFolder()),
-    reopen: (store) => enter(folders.get(store) ?? ''),
+    open: () => openStore(newFolder()),
+    reopen: (store) => openStore(folders.get(store) ?? ''),
   })
 
   for (const { name, run } of cases) it(name, run)
@@ -60,31 +60,31 @@ const WRITER = `
   }
 `
 
-describe('writers of JSON files that are killed', () => {
-  it('lose nothing that was acknowledged, and leave nothing half', async () => {
+describe('two killed writers of the store of JSON files', () => {
+  it('lose no acknowledged call, and leave no partial batch', async () => {
     const data = newFolder()
     const file = write('writer.ts', WRITER)
-    const text: string[] = []
+    const acknowledged: string[] = []
     const run = async (name: string, count: number): Promise<void> => {
       const child = spawn(process.execPath, [file, name, data], { stdio: ['ignore', 'pipe', 'inherit'] })
       let remaining = count
       for await (const line of createInterface({ input: child.stdout })) {
-        text.push(line)
+        acknowledged.push(line)
         if ((remaining -= 1) === 0) child.kill('SIGKILL')
       }
       if (child.signalCode === null) await once(child, 'exit')
     }
     await Promise.all([run('a', 12), run('b', 25)])
-    expect(text.length).toBeGreaterThanOrEqual(37)
+    expect(acknowledged.length).toBeGreaterThanOrEqual(37)
 
     const store = openIn(data)
     const log = await store.read('c', { limit: 100_000 })
     expect(log.map(({ seq }) => seq)).toEqual([...log.keys()])
     const ids = log.map(({ id }) => id ?? '')
-    for (const batch of text) expect(ids).toContain(`${batch}.2`)
+    for (const batch of acknowledged) expect(ids).toContain(`${batch}.2`)
     for (const [index, id] of ids.entries())
       expect(id.slice(0, -2)).toBe(ids[index - (index % 3)]?.slice(0, -2))
-    for (const batch of text)
+    for (const batch of acknowledged)
       expect([await store.getItem('done', `${batch}.0`), await store.getConversation(`${batch}.0`)]).toEqual([
         expect.objectContaining({ id: `${batch}.0` }),
         null,

@@ -1,4 +1,4 @@
-/** The kit detects faulty stores: each broken adapter fails the cases meant for it, and few others. */
+/** The conformance kit detects faulty stores: each fails the case for its fault, and few others. */
 
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -12,7 +12,7 @@ import { ITEM_FAULTS } from './broken-items.ts'
 import { SNAPSHOT_FAULTS } from './broken-snapshots.ts'
 import { WATCH_FAULTS } from './broken-watches.ts'
 
-async function failing(make: () => Store): Promise<string[]> {
+async function failedCases(make: () => Store): Promise<string[]> {
   const failed: string[] = []
   for (const { name, run } of storeConformance({
     name: 'broken',
@@ -25,9 +25,9 @@ async function failing(make: () => Store): Promise<string[]> {
   return failed
 }
 
-describe('a store broken on purpose', () => {
-  it('that loses an update fails where writers meet', async () => {
-    expect(await failing(lostUpdate)).toEqual([
+describe('the conformance kit', () => {
+  it('fails a store that loses updates in exactly the cases with concurrent writers', async () => {
+    expect(await failedCases(lostUpdate)).toEqual([
       'append: exactly one of many writers with the same expected version wins',
       'append: concurrent writers without an expected version all succeed, on one branch',
       'append: of concurrent appends, only the invalid ones are rejected',
@@ -39,8 +39,8 @@ describe('a store broken on purpose', () => {
     ])
   })
 
-  it('that checks the version outside the transaction fails where writers expect one', async () => {
-    const failed = await failing(checkOutside)
+  it('fails a store that checks the expected version outside the transaction', async () => {
+    const failed = await failedCases(checkOutside)
     expect(failed).toContain('append: exactly one of many writers with the same expected version wins')
     expect(failed).not.toContain(
       'append: concurrent writers without an expected version all succeed, on one branch',
@@ -48,16 +48,16 @@ describe('a store broken on purpose', () => {
     expect(failed.length).toBeLessThan(6)
   })
 
-  it('that pages by offset fails where others append meanwhile', async () => {
-    expect(await failing(offsetCursor)).toEqual([
+  it('fails a store that pages by offset', async () => {
+    expect(await failedCases(offsetCursor)).toEqual([
       'cursor: pages with a limit of bytes partition the result, and have at least one event',
       'cursor: appending while paging repeats and skips no earlier events, in both directions',
       'blobs: read, get, getMany and search return equal references, and the page size counts these',
     ])
   })
 
-  it('that compares times as texts fails where zones and fractions differ', async () => {
-    const failed = await failing(textTimes)
+  it('fails a store that compares timestamps as text', async () => {
+    const failed = await failedCases(textTimes)
     expect(failed).toEqual(
       expect.arrayContaining([
         'time: events are ordered by instant, in any zone and format',
@@ -77,7 +77,7 @@ describe('a store broken on purpose', () => {
     ...FEED_FAULTS,
     ...LIST_FAULTS,
     ...WATCH_FAULTS,
-  ])('that %s fails: %s', async (_, finder, make) => {
+  ])('fails a store that %s in the case "%s"', async (_, finder, make) => {
     const cases = storeConformance({ name: 'broken', open: async () => make(), watchTimeout: 100 })
     const match = cases.find(({ name }) => name === finder)
     await expect(match?.run()).rejects.toThrow(finder)
@@ -87,11 +87,11 @@ describe('a store broken on purpose', () => {
 const open = async (): Promise<Store> => memoryStore()
 
 /** Case names for a persistent store. */
-const named = (options: Partial<ConformanceOptions>): string[] =>
+const caseNames = (options: Partial<ConformanceOptions>): string[] =>
   storeConformance({ name: 'any', open, reopen: async (store) => store, ...options }).map(({ name }) => name)
 
-describe('the list of cases', () => {
-  it('has each name once', () => {
+describe('the cases of the conformance kit', () => {
+  it('have unique names and number more than 90', () => {
     const names = storeConformance({ name: 'any', open, reopen: async (store) => store }).map(
       ({ name }) => name,
     )
@@ -99,15 +99,19 @@ describe('the list of cases', () => {
     expect(names.length).toBeGreaterThan(90)
   })
 
-  it('leaves out the cases of opening again for a store that forgets', () => {
-    const forgetful = storeConformance({ name: 'any', open })
-    const lasting = storeConformance({ name: 'any', open, reopen: async (store) => store })
-    expect(lasting.length - forgetful.length).toBe(14)
+  it('omit the 14 cases that reopen a store if `reopen` is missing', () => {
+    const volatile = storeConformance({ name: 'any', open })
+    const persistent = storeConformance({ name: 'any', open, reopen: async (store) => store })
+    expect(persistent.length - volatile.length).toBe(14)
   })
 
-  it('is as long as is asked for, and quick without what only tries how much a store holds', () => {
-    const [whole, quick, parts] = [named({}), named({ size: 'quick' }), named({ parts: ['leases', 'watch'] })]
-    expect([whole.length, quick.length, named({ parts: [] }).length]).toEqual([165, 161, 0])
+  it('can be limited to some parts, or to quick cases', () => {
+    const [whole, quick, parts] = [
+      caseNames({}),
+      caseNames({ size: 'quick' }),
+      caseNames({ parts: ['leases', 'watch'] }),
+    ]
+    expect([whole.length, quick.length, caseNames({ parts: [] }).length]).toEqual([165, 161, 0])
     expect(
       whole.filter((name) => !quick.includes(name)).every((name) => /rare|thousand|mebibytes/.test(name)),
     ).toBe(true)
@@ -115,7 +119,7 @@ describe('the list of cases', () => {
     expect(parts).toEqual(whole.filter((name) => parts.includes(name)))
   })
 
-  it('shows a skipped case with its reason, and runs it not', async () => {
+  it('include a skipped case with its reason, but do not run it', async () => {
     const skip = [{ case: 'time: an unreadable bound is invalid_query', reason: 'it takes any text' }]
     const cases = storeConformance({
       name: 'any',
@@ -127,9 +131,9 @@ describe('the list of cases', () => {
     await skipped[0]?.run()
   })
 
-  it('takes no skip without reason, or of a case that there is not', () => {
-    const named = 'time: an unreadable bound is invalid_query'
-    expect(() => storeConformance({ name: 'any', open, skip: [{ case: named, reason: ' ' }] })).toThrow(
+  it('reject a skip without a reason or of an unknown case', () => {
+    const caseName = 'time: an unreadable bound is invalid_query'
+    expect(() => storeConformance({ name: 'any', open, skip: [{ case: caseName, reason: ' ' }] })).toThrow(
       'Say why',
     )
     expect(() => storeConformance({ name: 'any', open, skip: [{ case: 'nonsense', reason: 'x' }] })).toThrow(
@@ -137,9 +141,9 @@ describe('the list of cases', () => {
     )
   })
 
-  it('closes what it opened, also when a case fails', async () => {
+  it('close their store even if they fail', async () => {
     let closed = 0
-    const counted = async (): Promise<Store> => {
+    const openCounted = async (): Promise<Store> => {
       const inner = memoryStore()
       return {
         ...inner,
@@ -147,7 +151,7 @@ describe('the list of cases', () => {
         close: async () => void (closed += 1),
       }
     }
-    const [first] = storeConformance({ name: 'any', open: counted })
+    const [first] = storeConformance({ name: 'any', open: openCounted })
     await expect(first?.run()).rejects.toThrow('broken')
     expect(closed).toBe(1)
   })

@@ -1,4 +1,4 @@
-/** The memory store visits a constant number of entries for a page, whatever its depth. */
+/** The memory store visits a bounded number of rows for a page at any depth. Sorted lists merge with few comparisons. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -46,39 +46,39 @@ function longLog(): MemoryLog {
   return log
 }
 
-const looks = new Set<LogRow>()
+const visitedRows = new Set<LogRow>()
 
-/** The log, whose rows note that a search has compared their times. */
-function watched(log: MemoryLog): MemoryLog {
+/** Makes the rows of the log record that their time was read. */
+function recordVisits(log: MemoryLog): MemoryLog {
   for (const row of log.rows) {
     const { time } = row
-    Object.defineProperty(row, 'time', { get: () => (looks.add(row), time) })
+    Object.defineProperty(row, 'time', { get: () => (visitedRows.add(row), time) })
   }
   return log
 }
 
-const log = watched(longLog())
+const log = recordVisits(longLog())
 const page = (
   query: Omit<EventQuery, 'conversationId'>,
   after: CheckedEventQuery['after'],
 ): { rows: LogRow[]; cost: number } => {
-  looks.clear()
+  visitedRows.clear()
   const rows = searchLog(log, { ...checkEventQuery({ conversationId: 'c', limit: 20, ...query }), after }, 21)
-  return { rows, cost: looks.size }
+  return { rows, cost: visitedRows.size }
 }
 
-describe('a page', () => {
+describe('the memory store', () => {
   it.each<[string, Omit<EventQuery, 'conversationId'>]>([
     ['no filter', {}],
-    ['a kind that is rare', { kinds: ['PauseEvent'] }],
-    ['the rare kind alone left', { excludeKinds: ['MessageEvent'] }],
+    ['a rare kind', { kinds: ['PauseEvent'] }],
+    ['an excluded common kind', { excludeKinds: ['MessageEvent'] }],
     ['a source', { source: 'agent' }],
     ['a kind and a source', { kinds: ['MessageEvent'], source: 'user' }],
     ['a time', { timestampGte: formatInstant(5_000_000n), timestampLt: formatInstant(45_000_000n) }],
     ['a leaf', { leafId: `e${LENGTH - 1}` }],
-    ['a leaf where the trunk goes on', { leafId: 'e60' }],
+    ['a leaf on the trunk', { leafId: 'e60' }],
     ['a leaf and a rare kind', { leafId: `e${LENGTH - 1}`, kinds: ['PauseEvent'] }],
-  ])('with %s costs the same at any depth, both ways', (_, query) => {
+  ])('visits fewer than 150 rows for a page with %s, at any depth in both orders', (_, query) => {
     for (const order of ['timestamp', 'timestamp_desc'] as const) {
       for (const depth of [null, 10, 10_000, 25_001, 40_000, LENGTH - 2]) {
         const after = depth === null ? null : { time: BigInt(depth) * 1000n, seq: depth }
@@ -89,17 +89,17 @@ describe('a page', () => {
     }
   })
 
-  it('of a count without text or leaf costs no more', () => {
-    looks.clear()
-    // Bounds in time, so that each visited row is compared.
+  it('visits fewer than 200 rows to count without text and leaf', () => {
+    visitedRows.clear()
+    // With time bounds, each visited row is compared.
     const times = {
       timestampGte: formatInstant(1_000n),
       timestampLt: formatInstant(BigInt(LENGTH) * 1000n - 1_000n),
     }
     const query = { conversationId: 'c', kinds: ['MessageEvent' as const], ...times }
     expect(countLog(log, checkEventQuery(query))).toBe(LENGTH - 51)
-    expect(looks.size).toBeLessThan(200)
-    expect(looks.size).toBeGreaterThan(0)
+    expect(visitedRows.size).toBeLessThan(200)
+    expect(visitedRows.size).toBeGreaterThan(0)
   })
 })
 
@@ -120,7 +120,7 @@ const perItem = (length: number): number => {
 }
 
 describe('sorted lists', () => {
-  it('keep what is put in, in order, until it is removed', () => {
+  it('hold added items in order until they are removed', () => {
     const numbers = fc.uniqueArray(fc.nat(5_000), { maxLength: 3_000, size: 'max' })
     fc.assert(
       fc.property(numbers, fc.nat(5_000), fc.nat(5_000), fc.boolean(), (items, low, high, descending) => {
@@ -143,7 +143,7 @@ describe('sorted lists', () => {
     )
   })
 
-  it('are merged with few comparisons, also a few long ones', () => {
+  it('merge four lists of 1000 items with fewer than 4 comparisons per item', () => {
     let compared = 0
     const walks = Array.from({ length: 4 }, (_, list) =>
       Array.from({ length: 1_000 }, (__, n) => 4 * n + list).values(),
@@ -152,7 +152,7 @@ describe('sorted lists', () => {
     expect(compared).toBeLessThan(4 * 4_000)
   })
 
-  it('are merged in order, each item once', () => {
+  it('merge in order, with each item once', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.tuple(fc.nat(50), fc.nat()), { selector: (item) => item[1] }),
@@ -171,11 +171,11 @@ describe('sorted lists', () => {
     )
   })
 
-  it('are merged at a cost that hardly grows with their number', () => {
+  it('merge 10,000 lists with less than three times the comparisons per item of 100 lists', () => {
     expect(perItem(10_000) / perItem(100)).toBeLessThan(3)
   })
 
-  it('find the first that is not before', () => {
+  it('find the first item that is not before a value', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(20)), fc.nat(20), (list, wanted) => {
         const sorted = list.toSorted((a, b) => a - b)

@@ -1,4 +1,4 @@
-/** Long strings in memory: all logs share each, and an audit finds missing and unused ones. */
+/** Long strings in memory: logs share equal strings, and an audit finds missing and unused ones. */
 
 import { expect, it } from 'vitest'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -32,7 +32,7 @@ function logOf(conversationId: string, shared: SharedStrings, facts: readonly Fa
   return log
 }
 
-it('logs share equal strings until the last of them forgets it', () => {
+it('logs share equal strings until the last event that uses them is replaced or removed', () => {
   const shared: SharedStrings = new Map()
   const logs = ['c', 'd'].map((id) => logOf(id, shared, [fact('a', 'x'), fact('b', 'x')])) as [
     MemoryLog,
@@ -54,7 +54,7 @@ it('logs share equal strings until the last of them forgets it', () => {
   expect(shared.size).toBe(0)
 })
 
-it('an audit reports a string that no event uses, and an event without its string', () => {
+it('an audit reports unused strings, and events whose string is missing', () => {
   const shared: SharedStrings = new Map()
   const logs = [logOf('c', shared, [fact('a', 'x')]), logOf('d', shared, [fact('a', 'y')])] as const
   const [x = '', y = ''] = shared.keys()

@@ -1,4 +1,4 @@
-/** The memory store passes the whole kit and skips nothing. */
+/** The memory store passes the whole conformance kit without skipped cases. */
 
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -9,7 +9,7 @@ import { handle } from './altered.ts'
 describe('the memory store', () => {
   const cases = storeConformance({ name: 'memory', open: async () => memoryStore() })
 
-  it('is tried in full', () => {
+  it('runs all cases of the conformance kit', () => {
     expect(cases.length).toBeGreaterThan(60)
     expect(cases.filter(({ skipped }) => skipped !== null)).toEqual([])
   })
@@ -17,17 +17,17 @@ describe('the memory store', () => {
   for (const { name, run } of cases) it(name, run)
 })
 
-describe('the memory store, seen by several processes', () => {
+describe('the memory store behind several handles', () => {
   const shared = new Map<Store, Store>()
-  const enter = async (inner: Store): Promise<Store> => {
-    const way = handle(inner)
-    shared.set(way, inner)
-    return way
+  const openHandle = async (inner: Store): Promise<Store> => {
+    const client = handle(inner)
+    shared.set(client, inner)
+    return client
   }
   const cases = storeConformance({
     name: 'memory',
-    open: () => enter(memoryStore()),
-    reopen: (way) => enter(shared.get(way) as Store),
+    open: () => openHandle(memoryStore()),
+    reopen: (client) => openHandle(shared.get(client) as Store),
   })
 
   for (const { name, run } of cases) {

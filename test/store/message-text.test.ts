@@ -1,4 +1,4 @@
-/** The text that a search covers. */
+/** The text of events that a search covers. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -12,7 +12,7 @@ import { character } from '../../src/testing/text.ts'
 const text = (): fc.Arbitrary<string> => fc.string({ unit: character() })
 
 describe('folded text', () => {
-  it('is well formed, without NUL, and folds no further', () => {
+  it('is well formed, contains no NUL, and is unchanged when folded again', () => {
     fc.assert(
       fc.property(text(), (input) => {
         const folded = foldText(input)
@@ -23,7 +23,7 @@ describe('folded text', () => {
     )
   })
 
-  it('finds a part in any letter case', () => {
+  it('contains each folded substring', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),
@@ -45,8 +45,8 @@ const message = (llm: object, more: object = {}): Event => ({
   ...more,
 })
 
-describe('the text of an event', () => {
-  it('is null but for messages', () => {
+describe('the searchable text of an event', () => {
+  it('is null for events that are not messages', () => {
     fc.assert(
       fc.property(anyEvent(), (event) => {
         expect(messageText(event) === null).toBe(event.kind !== 'MessageEvent')
@@ -55,7 +55,7 @@ describe('the text of an event', () => {
     expect(messageText({ quarantined: true, raw: '{"kind":"MessageEvent"}', issues: [] })).toBeNull()
   })
 
-  it('has the words of documents and the like, and nothing that is encoded', () => {
+  it('includes titles and plain text of documents and search results, but no base64', () => {
     const source = { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' }
     const plain = { type: 'text', media_type: 'text/plain', data: 'Forty-two.' }
     const content: OpenPart[] = [
@@ -67,14 +67,14 @@ describe('the text of an event', () => {
     expect(messageText(message({ content }))).toBe('plan\nforty-two.\nt\nfound')
   })
 
-  it('is that of its parts in lines, images left out', () => {
+  it('has one line per text part, without images', () => {
     expect(messageText(message({}))).toBe('')
     expect(messageText(message({ content: [] }, { extended_content: [{ text: 'X' }] }))).toBe('x')
     const content = [{ text: 'A' }, { type: 'image', image_urls: ['u'] }, { type: 'text', text: 'B' }]
     expect(messageText(message({ content, reasoning_content: 'R' }, { sender: 'S' }))).toBe('a\nb')
   })
 
-  it('ignores what is no list or no part in a result, which stores do not check', () => {
+  it('ignores malformed content of tool results', () => {
     const result = { kind: 'ObservationEvent', tool_name: 't', tool_call_id: 'c', action_id: 'a' }
     const texts = ['x', 7, null, {}, [null], [7], [[]], [{ text: 7 }], [{ text: null }], [{ type: 7 }]].map(
       (value) => [

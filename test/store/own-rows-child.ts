@@ -1,4 +1,4 @@
-/** Appends along with a caller's row and is killed at a given moment: `node own-rows-child.ts FILE_OR_URL MOMENT`. */
+/** Appends an event with a row of the caller, and kills itself at MOMENT: `node own-rows-child.ts FILE_OR_URL MOMENT`. */
 
 import { ROWS as POSTGRES } from '../postgres/schemas.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'

@@ -1,4 +1,4 @@
-/** Caller rows in the transaction of an append: after kills, in conversations and runs, and joined with the views. */
+/** `within` writes rows of the caller in the transaction of an append: after kills, in messages and runs, and joined with the SQL views. */
 
 import { spawnSync } from 'node:child_process'
 import { DatabaseSync } from 'node:sqlite'
@@ -21,8 +21,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** A database: its target for a child, a store, its table, and how to query its views. */
-const KINDS = {
+/** For each database: the target for a child process, a store, the table of rows, and a query function for the views. */
+const DATABASES = {
   sqlite: () => {
     const file = FILES.next()
     const query = async (sql: string): Promise<unknown[]> => {
@@ -59,8 +59,8 @@ async function* step() {
   } as const
 }
 
-describe.each(Object.entries(KINDS))('%s', (_, make) => {
-  it('has both or neither after a kill at any moment', async () => {
+describe.each(Object.entries(DATABASES))('`within` in %s', (_, make) => {
+  it('commits the row and the event together or not at all, when the process is killed', async () => {
     const { target, store, rows } = make()
     await store.createConversation({ id: 'c' })
     for (const moment of ['before', 'after-row', 'after-commit']) {
@@ -85,7 +85,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     await store.close()
   })
 
-  it('takes rows in appends, messages and runs, and a throw costs that append alone', async () => {
+  it('works in appends, messages and runs, and an error undoes only its append', async () => {
     const { store, rows, views, query } = make()
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: "it's", title: 'T', owner: 'ann' })
@@ -125,7 +125,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     await store.close()
   })
 
-  it('shows conversations and events by its views, whose columns stay', async () => {
+  it('uses a database with the documented columns in its views', async () => {
     const { store, views, query } = make()
     const createdAt = '2001-01-01T00:00:00Z'
     await store.createConversation({ id: 'v', title: 'T', owner: 'bob', tags: { a: 'b' }, createdAt })
@@ -167,7 +167,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
   })
 })
 
-it('a conversation in memory refuses rows and stays usable', async () => {
+it('the memory store rejects `within`, and the conversation remains usable', async () => {
   const engine = createEngine({ store: memoryStore() })
   const conversation = await engine.create()
   await expect(conversation.sendMessage('Hello', { within: () => 1 })).rejects.toThrow(
@@ -177,7 +177,7 @@ it('a conversation in memory refuses rows and stays usable', async () => {
   await engine.close()
 })
 
-it('SQLite refuses a promise, work that ends the transaction, and calls of the store go on behind it', async () => {
+it('SQLite rejects an asynchronous `within` or a ROLLBACK, and queues store calls made inside it', async () => {
   const store = sqliteStore({ file: FILES.next() })
   await store.createConversation({ id: 'c' })
   const append = (id: string, within: (tx: DatabaseSync) => unknown) =>
@@ -193,7 +193,7 @@ it('SQLite refuses a promise, work that ends the transaction, and calls of the s
     calls.push(store.search({ conversationId: 'c' }), store.append('c', [{ kind: 'PauseEvent', id: 'e' }]))
     calls.push(store.listConversations({ owner: 'x' }))
   })
-  // Whether the search finds `e` too depends on which of them is first.
+  // The search also finds `e` if the append runs first.
   expect(await Promise.all(calls)).toMatchObject([
     { items: { 0: { id: 'd' } } },
     { version: 2 },
@@ -202,7 +202,7 @@ it('SQLite refuses a promise, work that ends the transaction, and calls of the s
   await store.close()
 })
 
-it('PostgreSQL refuses work whose statement failed unseen or that ends the transaction, and a client alone takes rows', async () => {
+it('PostgreSQL rejects a `within` with a failed statement or a ROLLBACK, for a pool and for a client', async () => {
   const client = new pg.Client(database.url)
   await client.connect()
   for (const [nth, one] of [database.pool, client].entries()) {
@@ -226,7 +226,7 @@ it('PostgreSQL refuses work whose statement failed unseen or that ends the trans
   await client.end()
 })
 
-it('PostgreSQL rolls back work that takes too long', async () => {
+it('PostgreSQL rolls back a `within` that exceeds the timeout', async () => {
   const patient = postgresStore({ url: database.url, schema: 'slow' })
   await patient.createConversation({ id: 'c' })
   await patient.close()

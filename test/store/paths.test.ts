@@ -1,4 +1,4 @@
-/** Both databases page along a path as memory does, in time-ordered logs with long, numerous or interleaved branches (laws C, S). */
+/** SQLite and PostgreSQL page along a path as the memory store does, with long, numerous or interleaved branches (laws C, S). */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seeded } from '../../bench/workload.ts'
@@ -42,18 +42,18 @@ interface Shape {
 const random = seeded(11)
 
 const SHAPES: Readonly<Record<string, Shape>> = {
-  'two branches by turns': { length: 400, branchAt: (seq) => seq % 2, stemOf: () => 0 },
-  'a branch that rests while another one is long': {
+  'two alternating branches': { length: 400, branchAt: (seq) => seq % 2, stemOf: () => 0 },
+  'a branch that is continued after a long other branch': {
     length: 1_200,
     branchAt: (seq) => (seq > 100 && seq < 900 ? 1 : 0),
     stemOf: () => 0,
   },
-  'a branch every few events': {
+  'a new branch every seven events': {
     length: 900,
     branchAt: (seq) => Math.floor(seq / 7),
     stemOf: (branch) => branch - 1,
   },
-  'branches of any length, gone on with at any time': {
+  'random branches that are continued at random': {
     length: 800,
     branchAt: (seq) => Math.floor(random() ** 3 * (1 + seq / 40)),
     stemOf: (branch) => Math.floor(branch / 2),
@@ -87,32 +87,35 @@ const FILTERS: readonly Omit<EventFilter, 'conversationId'>[] = [
   },
 ]
 
-describe('a search along a path', () => {
-  it.each(Object.entries(SHAPES))('of %s', async (name, shape) => {
-    const log = logOf(shape)
-    for (const store of [memory, ...stores]) {
-      await store.createConversation({ id: name })
-      for (let index = 0; index < log.length; index += 100)
-        await store.append(name, log.slice(index, index + 100))
-    }
-    const listLeavesIn = [log.at(-1), log.at(-2), log[Math.floor(log.length * 0.6)], log[5]]
-    let full = 0
-    for (const leaf of listLeavesIn) {
-      for (const filter of FILTERS) {
-        for (const order of ['timestamp', 'timestamp_desc'] as const) {
-          for (const limit of [17, 100]) {
-            const requests = { conversationId: name, leafId: leaf?.id ?? '', order, limit, ...filter }
-            const expected = await pages(memory, requests)
-            full += expected.length - 1
-            for (const store of stores) expect(await pages(store, requests), store.name).toEqual(expected)
+describe('a search along a path in both databases', () => {
+  it.each(Object.entries(SHAPES))(
+    'returns the same pages as the memory store for %s',
+    async (name, shape) => {
+      const log = logOf(shape)
+      for (const store of [memory, ...stores]) {
+        await store.createConversation({ id: name })
+        for (let index = 0; index < log.length; index += 100)
+          await store.append(name, log.slice(index, index + 100))
+      }
+      const leaves = [log.at(-1), log.at(-2), log[Math.floor(log.length * 0.6)], log[5]]
+      let full = 0
+      for (const leaf of leaves) {
+        for (const filter of FILTERS) {
+          for (const order of ['timestamp', 'timestamp_desc'] as const) {
+            for (const limit of [17, 100]) {
+              const query = { conversationId: name, leafId: leaf?.id ?? '', order, limit, ...filter }
+              const expected = await pages(memory, query)
+              full += expected.length - 1
+              for (const store of stores) expect(await pages(store, query), store.name).toEqual(expected)
+            }
           }
         }
       }
-    }
-    expect(full).toBeGreaterThan(50)
-  })
+      expect(full).toBeGreaterThan(50)
+    },
+  )
 
-  it.each([1, 3])('whose last events are the earliest, appended %i at a time', async (size) => {
+  it.each([1, 3])('sorts by time if the last events are the earliest (batches of %i)', async (size) => {
     const id = `backwards ${size}`
     // The branch begins in time order, then goes back before all of its ancestors.
     const seconds = [10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 5, 6, 7, 8, 9, 1, 2]
@@ -128,10 +131,10 @@ describe('a search along a path', () => {
         await store.append(id, log.slice(index, index + size))
     }
     for (const order of ['timestamp', 'timestamp_desc'] as const) {
-      const requests = { conversationId: id, leafId: 'e17', order, limit: 5 }
-      const expected = await pages(memory, requests)
+      const query = { conversationId: id, leafId: 'e17', order, limit: 5 }
+      const expected = await pages(memory, query)
       expect(expected).toHaveLength(3)
-      for (const store of stores) expect(await pages(store, requests), store.name).toEqual(expected)
+      for (const store of stores) expect(await pages(store, query), store.name).toEqual(expected)
     }
   })
 })

@@ -1,6 +1,6 @@
 /** Planner statistics of PostgreSQL, and databases that produce them. */
 
-/** Conversations added to those of the test. */
+/** Number of conversations that are added to the tested ones. */
 export const OTHERS = 20_000
 
 /** A server full of conversations with one event each, then ANALYZE. */
@@ -46,16 +46,16 @@ const refilled = (index: string, percent: number): string[] => [
  * of the database. Nearly empty pages make an index deep.
  */
 export const STATES: readonly State[] = [
-  { name: 'that was never counted' },
-  { name: 'that was counted', statements: ['ANALYZE'] },
+  { name: 'without statistics' },
+  { name: 'after ANALYZE', statements: ['ANALYZE'] },
   ...['event_pkey', 'event_id', 'event_kind'].map((index) => ({
-    name: `that takes each event for a conversation, where ${index} is deep`,
+    name: `with stale statistics of one event per conversation and a deep index ${index}`,
     statements: [...ONE_EACH, ...refilled(index, 10)],
     after: refilled(index, 100),
     modes: ['force_generic_plan'],
     lists: false,
   })),
-  { name: 'where most conversations have one event', isFull: true, statements: MANY },
+  { name: 'with 20,000 conversations of one event', isFull: true, statements: MANY },
 ]
 
 export interface State {

@@ -1,4 +1,4 @@
-/** The PostgreSQL store returns the same events, errors, pages and cursors as the memory store, on hostile and live logs (law S). */
+/** The PostgreSQL store returns the same events, errors, pages and cursors as the memory store, for malformed and valid logs (law S). */
 
 import fc from 'fast-check'
 import type pg from 'pg'
@@ -12,7 +12,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 import { pages } from './pages.ts'
-import { only, perform, queries, resolved, step, timestamp } from './steps.ts'
+import { withoutUndefined, performStep, queries, resolveTargets, step, timestamp } from './steps.ts'
 
 let database: PooledDatabase
 let pool: pg.Pool
@@ -44,38 +44,38 @@ async function outcome<T>(call: Promise<T>): Promise<unknown> {
 }
 
 async function both<T>(call: (store: Store) => Promise<T>): Promise<T> {
-  const [expected, input] = await Promise.all([outcome(call(memory)), outcome(call(postgres))])
-  expect(input).toEqual(expected)
+  const [expected, actual] = await Promise.all([outcome(call(memory)), outcome(call(postgres))])
+  expect(actual).toEqual(expected)
   return expected as T
 }
 
 /** Compares everything about a conversation. Returns the number of pages, and how many were of paths. */
 async function agreeOn(
   id: string,
-  requestCount: readonly { readonly leaf: number | undefined }[],
+  queries: readonly { readonly leaf: number | undefined }[],
 ): Promise<{ pages: number; paths: number }> {
   const stored = await both((store) => store.read(id, { limit: 10_000 }))
   await both((store) => store.read(id, { direction: 'backward', limit: 5 }))
   await both((store) => store.getConversation(id))
   const ids = stored.map((event) => event.id ?? 'none')
   await both((store) => store.getMany(id, ids))
-  const seen = { pages: 0, paths: 0 }
+  const counts = { pages: 0, paths: 0 }
   for (const leafId of ids.slice(-4))
     await both((store) => pages(store, { conversationId: id, leafId, limit: 9 }))
-  for (const { leaf, ...rest } of requestCount) {
+  for (const { leaf, ...rest } of queries) {
     const leafId = leaf === undefined ? undefined : (stored[leaf % stored.length]?.id ?? undefined)
-    const one = only<EventQuery>({ ...rest, conversationId: id, leafId })
+    const one = withoutUndefined<EventQuery>({ ...rest, conversationId: id, leafId })
     const result = await both((store) => pages(store, one))
     await both((store) => store.count(one))
-    seen.pages += result.length
-    if (leafId !== undefined && result.length > 1) seen.paths += 1
+    counts.pages += result.length
+    if (leafId !== undefined && result.length > 1) counts.paths += 1
   }
-  return seen
+  return counts
 }
 
-describe('the PostgreSQL store agrees with memory', () => {
-  it('on imports of hostile logs, in time order or not', async () => {
-    const seen = { pages: 0, paths: 0, runs: 0 }
+describe('the PostgreSQL store', () => {
+  it('agrees with the memory store on imports of malformed logs, in time order or not', async () => {
+    const counts = { pages: 0, paths: 0, runs: 0 }
     const log = fc
       .record({ log: hostileLog(), times: fc.option(fc.infiniteStream(timestamp)) })
       .map((input) =>
@@ -93,28 +93,28 @@ describe('the PostgreSQL store agrees with memory', () => {
           await both((store) => store.append(id, facts.slice(index, index + 7), { mode: 'import' }))
         }
         const result = await agreeOn(id, requests)
-        seen.pages += result.pages
-        seen.paths += result.paths
-        seen.runs += 1
+        counts.pages += result.pages
+        counts.paths += result.paths
+        counts.runs += 1
       }),
       { numRuns: 40 },
     )
-    expect(seen.pages).toBeGreaterThan(seen.runs * 5)
-    expect(seen.paths).toBeGreaterThan(seen.runs / 4)
+    expect(counts.pages).toBeGreaterThan(counts.runs * 5)
+    expect(counts.paths).toBeGreaterThan(counts.runs / 4)
   })
 
-  it('on live appends: taken ids, parents, moves, versions, leases, zones and imports in between', async () => {
-    const seen: Record<string, number> = {}
+  it('agrees with the memory store on live appends, leases, versions, zones and imports', async () => {
+    const counts: Record<string, number> = {}
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), queries, async (steps, requests) => {
         const id = `live ${(runs += 1)}`
         await both((store) => store.createConversation({ id }))
         const known: string[] = []
         for (const planned of steps) {
-          const one = resolved(planned, known)
-          const done = await both((store) => perform(store, id, one))
+          const one = resolveTargets(planned, known)
+          const done = await both((store) => performStep(store, id, one))
           const name = 'append' in one ? ((done as { code?: string }).code ?? 'appended') : 'other'
-          seen[name] = (seen[name] ?? 0) + 1
+          counts[name] = (counts[name] ?? 0) + 1
           if (name === 'appended' && 'append' in one) known.push(...one.append.map((event) => event.id ?? ''))
         }
         await agreeOn(id, requests)
@@ -122,12 +122,12 @@ describe('the PostgreSQL store agrees with memory', () => {
       { numRuns: 150 },
     )
     for (const code of ['id_conflict', 'version_conflict', 'unknown_parent', 'unknown_event', 'lease_lost']) {
-      expect(seen[code], code).toBeGreaterThan(5)
+      expect(counts[code], code).toBeGreaterThan(5)
     }
-    expect(seen['appended']).toBeGreaterThan(150)
+    expect(counts['appended']).toBeGreaterThan(150)
   })
 
-  it('on the kinds of a log that many append to at once, and that is deleted meanwhile', async () => {
+  it('rejects no concurrent append to a log, and survives a deletion in the meantime', async () => {
     const kinds = ['PauseEvent', 'InterruptEvent', 'CondensationRequest'] as const
     const sources = ['user', 'agent', 'environment', 'hook'] as const
     const id = `kinds ${(runs += 1)}`
@@ -149,29 +149,29 @@ describe('the PostgreSQL store agrees with memory', () => {
       }
       expect((await appendAll()).filter(({ status }) => status === 'rejected')).toEqual([])
       // Appends before, during and after the deletion and recreation.
-      const renewed = postgres.deleteConversation(id).then(() => postgres.createConversation({ id }))
-      await Promise.all([appendAll(), renewed, appendAll()])
+      const recreated = postgres.deleteConversation(id).then(() => postgres.createConversation({ id }))
+      await Promise.all([appendAll(), recreated, appendAll()])
       await postgres.deleteConversation(id)
     }
   })
 
-  it('on a path through many lanes, in time order and not', async () => {
+  it('agrees with the memory store on a path through 60 lanes, in time order or not', async () => {
     for (const direction of [1, -1]) {
       const id = `lanes ${(runs += 1)}`
       await both((store) => store.createConversation({ id }))
-      const index = (i: number): string => new Date(1e12 + direction * i * 1000).toISOString()
-      await both((store) => store.append(id, [{ kind: 'PauseEvent', id: 'n0', timestamp: index(0) }]))
+      const timeOf = (i: number): string => new Date(1e12 + direction * i * 1000).toISOString()
+      await both((store) => store.append(id, [{ kind: 'PauseEvent', id: 'n0', timestamp: timeOf(0) }]))
       for (let i = 1; i <= 60; i += 1) {
         const facts: Event[] = [
-          { kind: 'PauseEvent', id: `side${i}`, timestamp: index(i) },
+          { kind: 'PauseEvent', id: `side${i}`, timestamp: timeOf(i) },
           {
             kind: 'InterruptEvent',
             id: `n${i}`,
             parent_id: `n${i - 1}`,
-            timestamp: index(i),
+            timestamp: timeOf(i),
             source: i % 2 ? 'user' : 'agent',
           },
-          { kind: 'PauseEvent', id: `m${i}`, parent_id: `n${i}`, timestamp: index(i + 40) },
+          { kind: 'PauseEvent', id: `m${i}`, parent_id: `n${i}`, timestamp: timeOf(i + 40) },
         ]
         await both((store) => store.append(id, facts))
       }
@@ -179,8 +179,8 @@ describe('the PostgreSQL store agrees with memory', () => {
       for (const order of ['timestamp', 'timestamp_desc'] as const) {
         for (const more of filters) {
           for (const limit of [13, 100]) {
-            const requests = { conversationId: id, leafId: 'm60', limit, order, ...more }
-            await both((store) => pages(store, requests))
+            const query = { conversationId: id, leafId: 'm60', limit, order, ...more }
+            await both((store) => pages(store, query))
           }
         }
       }

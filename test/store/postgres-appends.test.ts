@@ -1,4 +1,4 @@
-/** PostgreSQL appends that need care: taken ids, invalid events, and batches that refer to their own events. */
+/** Special cases of appends in PostgreSQL: existing ids, invalid events, and batches that refer to their own events. */
 
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -7,7 +7,7 @@ import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { until, waiting } from '../postgres/bystander.ts'
+import { until, waiting } from '../postgres/sql-sessions.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
 let database: PooledDatabase
@@ -27,51 +27,51 @@ afterAll(async () => {
   await database.drop()
 })
 
-async function cost(id: string, facts: readonly Event[]): Promise<number> {
+async function appendTime(id: string, facts: readonly Event[]): Promise<number> {
   await store.createConversation({ id })
   const began = performance.now()
   await store.append(id, facts)
   return performance.now() - began
 }
 
-describe('a batch that names its own events', () => {
+describe('a batch whose events refer to each other', () => {
   const ids = Array.from({ length: 12_000 }, (_, i) => `${'x'.repeat(150)}${i}`)
 
   it.each<readonly [string, (id: string, i: number) => Event]>([
-    ['as parents', (id, i) => ({ kind: 'PauseEvent', id, parent_id: ids[i - 1] ?? '__root__' })],
+    ['by parent', (id, i) => ({ kind: 'PauseEvent', id, parent_id: ids[i - 1] ?? '__root__' })],
     [
-      'to move HEAD there',
+      'by moves of HEAD',
       (id, i) =>
         i % 2 === 0
           ? { kind: 'PauseEvent', id }
           : { kind: 'ConversationStateUpdateEvent', id, key: 'leaf_event_id', value: ids[i - 1] ?? null },
     ],
-  ])('%s costs about what one does that names none', async (name, fact) => {
+  ])('takes less than four times as long as one without references (%s)', async (name, fact) => {
     const plain: number[] = []
     const named: number[] = []
     const ratio = (): number => Math.min(...named) / Math.min(...plain)
-    // Other load only adds to a time, so the least of several counts.
+    // Other load only adds to a time, so compare the minimum of several rounds.
     do {
       const round = plain.length
       plain.push(
-        await cost(
+        await appendTime(
           `plain ${name} ${round}`,
           ids.map((id) => ({ kind: 'PauseEvent', id })),
         ),
       )
-      named.push(await cost(`named ${name} ${round}`, ids.map(fact)))
+      named.push(await appendTime(`named ${name} ${round}`, ids.map(fact)))
     } while (ratio() >= 4 && plain.length < 5)
     expect(ratio()).toBeLessThan(4)
   })
 
-  it('is placed as in memory, at whatever length', async () => {
+  it('has the same results as in the memory store', async () => {
     const facts: Event[] = ids.slice(0, 40).map((id, i): Event => {
       if (i % 7 === 3)
         return { kind: 'ConversationStateUpdateEvent', id, key: 'leaf_event_id', value: ids[i >> 1] ?? null }
       return { kind: 'PauseEvent', id, ...(i % 3 === 1 && { parent_id: ids[i - 1] ?? null }) }
     })
     const memory = memoryStore()
-    const report = await Promise.all(
+    const results = await Promise.all(
       [memory, store].map(async (each) => {
         await each.createConversation({ id: 'placed' })
         return [
@@ -81,29 +81,29 @@ describe('a batch that names its own events', () => {
         ]
       }),
     )
-    expect(report[1]).toEqual(report[0])
+    expect(results[1]).toEqual(results[0])
   })
 })
 
-it('an import without an id goes out of the tree where the id that it would be given is taken', async () => {
+it('an imported event without an id is out of the tree if its derived id already exists', async () => {
   await store.createConversation({ id: 'derived' })
   const bare: Event = { kind: 'PauseEvent' }
-  const taken = [2, 4].map((seq) => deriveEventId('derived', seq, bare))
+  const existing = [2, 4].map((seq) => deriveEventId('derived', seq, bare))
   await store.append(
     'derived',
-    taken.map((id) => ({ kind: 'PauseEvent', id })),
+    existing.map((id) => ({ kind: 'PauseEvent', id })),
   )
   const { events } = await store.append('derived', [bare, bare, bare], { mode: 'import' })
   expect(events.map(({ seq, id, inTree }) => [seq, id, inTree])).toEqual([
-    [2, taken[0], false],
+    [2, existing[0], false],
     [3, deriveEventId('derived', 3, bare), true],
-    [4, taken[1], false],
+    [4, existing[1], false],
   ])
   const { events: again } = await store.append('derived', [{ kind: 'PauseEvent', id: 'z' }])
   expect(again[0]).toMatchObject({ seq: 5, parentId: events[1]?.id })
 })
 
-it('what is no event is refused by itself, and what is asked for at the same time is made', async () => {
+it('an invalid event is rejected without affecting concurrent appends', async () => {
   await store.createConversation({ id: 'mixed' })
   const wrong = [
     { kind: 'MessageEvent', id: 'w1', source: 'user' },
@@ -125,26 +125,26 @@ const message = (id: string): Event => ({
   llm_message: { role: 'user', content: [{ text: 'words' }] },
 })
 
-it('a deletion that waited for an append leaves neither its events nor their texts', async () => {
+it('a deletion that waits for an append removes its events and texts', async () => {
   const schema = 'waited'
-  const own = postgresStore({ client: pool, schema, listen: false, fullText: true })
-  await own.createConversation({ id: 'c' })
-  await own.append('c', [message('first')])
-  const looker = await pool.connect()
+  const store = postgresStore({ client: pool, schema, listen: false, fullText: true })
+  await store.createConversation({ id: 'c' })
+  await store.append('c', [message('first')])
+  const observer = await pool.connect()
   let deletion: Promise<unknown> = Promise.resolve()
   const within = async (): Promise<void> => {
-    deletion = own.deleteConversation('c')
-    await until(async () => (await waiting(looker as never, new URL(database.url).pathname.slice(1))) > 0)
+    deletion = store.deleteConversation('c')
+    await until(async () => (await waiting(observer as never, new URL(database.url).pathname.slice(1))) > 0)
   }
-  await own.append('c', [message('last')], { within })
+  await store.append('c', [message('last')], { within })
   await deletion
-  looker.release()
+  observer.release()
   for (const table of ['event', 'text', 'lane', 'log'])
     expect((await pool.query(`SELECT FROM ${schema}.${table}`)).rows, table).toEqual([])
-  await own.close()
+  await store.close()
 })
 
-it('an append to a restored log does not follow an event that the log has lost', async () => {
+it('an append to a restored log follows its HEAD, not an event lost by the restore', async () => {
   await store.createConversation({ id: 'restored' })
   await store.append('restored', [{ kind: 'PauseEvent', id: 'a' }])
   await pool.query('CREATE TABLE backup AS SELECT * FROM colloquy.log')

@@ -10,10 +10,10 @@ import { hasCode } from '../../src/event/errors.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { settled, until } from '../postgres/bystander.ts'
+import { settled, until } from '../postgres/sql-sessions.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
 
-/** Kills of a writer; the server is killed a third as often. */
+/** Number of times the writers are killed; the server is killed a third as often. */
 const KILLS = Number(process.env.COLLOQUY_KILLS ?? 4)
 
 let server: TestServer
@@ -31,26 +31,26 @@ interface Writer {
   /** Acknowledged positions by id. */
   readonly acknowledged: Acknowledged
   /** Resolves just before it opens the store. */
-  readonly going: Promise<unknown>
+  readonly ready: Promise<unknown>
 }
 
 function startWriter(schema: string, name: string): Writer {
   const child = spawn(process.execPath, [join(inject('built'), 'test/writer.js'), server.url, schema, name], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let complaint = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  let errorOutput = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errorOutput += text))
   child.on('close', (code) => {
-    if (code !== null) throw new Error(`a writer ended by itself: ${complaint}`)
+    if (code !== null) throw new Error(`a writer ended by itself: ${errorOutput}`)
   })
   const acknowledged: Acknowledged = new Map()
   const lines = createInterface({ input: child.stdout })
-  const going = once(lines, 'line')
+  const ready = once(lines, 'line')
   lines.on('line', (line) => {
     const text = JSON.parse(line) as 'go' | readonly (readonly [number, string])[]
     if (text !== 'go') for (const [seq, id] of text) acknowledged.set(id, seq)
   })
-  return { child, acknowledged, going }
+  return { child, acknowledged, ready }
 }
 
 async function kill({ child }: Writer): Promise<void> {
@@ -59,7 +59,7 @@ async function kill({ child }: Writer): Promise<void> {
   await gone
 }
 
-/** Checks a log against the acknowledgements and a replay: dense, whole batches, tree and HEAD. */
+/** Compares a log with the acknowledgements and a replay: positions, tree and HEAD. Returns the number of events. */
 async function check(store: Store, acknowledged: Acknowledged): Promise<number> {
   const record = await store.getConversation('c')
   if (record === null) {
@@ -87,20 +87,20 @@ async function check(store: Store, acknowledged: Acknowledged): Promise<number> 
   return events.length
 }
 
-describe('what was acknowledged is there', () => {
-  it(`after ${KILLS} kills of a writing process, while it makes the schema or writes`, async () => {
+describe('acknowledged writes', () => {
+  it(`survive ${KILLS} kills of two writers during schema creation or appends`, async () => {
     let written = 0
     for (let round = 0; round < KILLS; round += 1) {
       const schema = `kill_${round}`
       const store = postgresStore({ url: server.url, schema })
       const writers = [startWriter(schema, 'x'), startWriter(schema, 'y')]
-      await Promise.all(writers.map(({ going }) => going))
+      await Promise.all(writers.map(({ ready }) => ready))
       // The first rounds end during schema creation, the others after some appends.
-      const least = 20 + Math.random() * 60
-      const acknowledgedYet = (): number => writers.reduce((sum, each) => sum + each.acknowledged.size, 0)
+      const target = 20 + Math.random() * 60
+      const countAcknowledged = (): number => writers.reduce((sum, each) => sum + each.acknowledged.size, 0)
       if (round % 4 === 0) await sleep(20 + Math.random() * 60)
       // Waits for appends, not for time: a busy machine writes less.
-      else await until(async () => acknowledgedYet() >= least)
+      else await until(async () => countAcknowledged() >= target)
       await Promise.all(writers.map(kill))
       await settled(server.url)
       const acknowledged = new Map(writers.flatMap((writer) => [...writer.acknowledged]))
@@ -110,7 +110,7 @@ describe('what was acknowledged is there', () => {
     expect(written).toBeGreaterThan(KILLS * 10)
   })
 
-  it('after kills and restarts of the server, and the writer goes on by itself', async () => {
+  it('survive kills and restarts of the server, and the same store can continue', async () => {
     const rounds = Math.max(2, Math.ceil(KILLS / 3))
     const store = postgresStore({ url: server.url, schema: 'server', pollInterval: 50 })
     await store.createConversation({ id: 'c' })

@@ -1,10 +1,10 @@
-/** The feed when a conversation is deleted and recreated under its id, in the middle of a page and behind a lock. */
+/** The feed when a conversation is deleted and recreated with the same id, during a read and behind a lock. */
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import type { Store } from '../../src/store/contract/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { until, waiting } from '../postgres/bystander.ts'
+import { until, waiting } from '../postgres/sql-sessions.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
 let database: PooledDatabase
@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop())
 
-function opened(schema: string, client: Pick<pg.Pool, 'query'> = pool): Store {
+function openStore(schema: string, client: Pick<pg.Pool, 'query'> = pool): Store {
   const store = postgresStore({
     client: { query: (text, values) => client.query(text, values) },
     schema,
@@ -28,7 +28,11 @@ function opened(schema: string, client: Pick<pg.Pool, 'query'> = pool): Store {
 }
 
 /** All feed entries from a cursor to an event, and the end cursor. Other transactions can delay them. */
-async function reports(store: Store, last: string, from?: string): Promise<{ names: string[]; end: string }> {
+async function feedUntil(
+  store: Store,
+  last: string,
+  from?: string,
+): Promise<{ names: string[]; end: string }> {
   const names: string[] = []
   let after = from
   while (names.at(-1) !== last) {
@@ -41,8 +45,8 @@ async function reports(store: Store, last: string, from?: string): Promise<{ nam
 
 const pause = (store: Store, id: string) => store.append('c', [{ kind: 'PauseEvent', id }])
 
-it('a page gives no event of a conversation that came under the id while it was read', async () => {
-  const writer = opened('amid')
+it('a page contains no event of a conversation that was recreated during the read', async () => {
+  const writer = openStore('amid')
   await writer.createConversation({ id: 'c' })
   await pause(writer, 'old')
   let isNext = false
@@ -57,33 +61,33 @@ it('a page gives no event of a conversation that came under the id while it was 
       return pool.query(text, values)
     },
   }
-  const reader = opened('amid', slow as typeof pool)
+  const reader = openStore('amid', slow as typeof pool)
   await reader.feed({ from: 'end' })
   isNext = true
-  expect((await reports(reader, 'new')).names).toEqual(['changed', 'deleted', 'changed', 'new'])
+  expect((await feedUntil(reader, 'new')).names).toEqual(['changed', 'deleted', 'changed', 'new'])
 })
 
-it('a conversation whose creation waited for the earlier one to go is told of behind its end', async () => {
-  const store = opened('behind')
+it('a creation that waited for the deletion of the same id is reported after it', async () => {
+  const store = openStore('behind')
   await store.createConversation({ id: 'c' })
   await pause(store, 'old 0')
-  const { end } = await reports(store, 'old 0')
+  const { end } = await feedUntil(store, 'old 0')
   const name = new URL(database.url).pathname.slice(1)
-  const [looker, rival, late] = await Promise.all([pool.connect(), pool.connect(), pool.connect()])
-  onTestFinished(() => [looker, rival, late].forEach((client) => client.release()))
-  // The create takes its number first; other calls then append and delete, and it waits for them.
+  const [observer, rival, late] = await Promise.all([pool.connect(), pool.connect(), pool.connect()])
+  onTestFinished(() => [observer, rival, late].forEach((client) => client.release()))
+  // The creating transaction gets its number first, then waits for an append and a deletion.
   await late.query('BEGIN')
   await late.query('SELECT pg_current_xact_id()')
   await pause(store, 'old 1')
   await rival.query('BEGIN')
-  await opened('behind', rival as never).deleteConversation('c')
-  const creating = opened('behind', late as never).createConversation({ id: 'c' })
-  await until(async () => (await waiting(looker as never, name)) > 0)
+  await openStore('behind', rival as never).deleteConversation('c')
+  const creating = openStore('behind', late as never).createConversation({ id: 'c' })
+  await until(async () => (await waiting(observer as never, name)) > 0)
   await rival.query('COMMIT')
   await creating
   await late.query('COMMIT')
   await pause(store, 'new 0')
   await pause(store, 'new 1')
-  const { names } = await reports(store, 'new 1', end)
+  const { names } = await feedUntil(store, 'new 1', end)
   expect(names).toEqual(['deleted', 'changed', 'new 0', 'new 1'])
 })

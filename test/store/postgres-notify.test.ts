@@ -1,4 +1,4 @@
-/** Stores in several processes wake each other by notification instead of polling, and catch up after a lost connection. */
+/** Stores in several processes wake each other by notifications, and catch up after a lost connection. */
 
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -8,14 +8,14 @@ import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } fro
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
 import type { HeldClient, PostgresPool } from '../../src/store/postgres/driver.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { run, session, until } from '../postgres/bystander.ts'
+import { run, session, until } from '../postgres/sql-sessions.ts'
 import { otherProcess } from '../postgres/process.ts'
 import { superDatabase, type TestDatabase } from '../postgres/database.ts'
 
 /** Longer than any test, so no poll can wake. */
 const NEVER = 2 ** 30
 
-/** Two polls happen at the start of a watch and of LISTEN, so most of these wakes are notifications. */
+/** Polls happen only at the start of a watch and of LISTEN, so most of these wakes are notifications. */
 const ROUNDS = 12
 
 let database: TestDatabase
@@ -41,7 +41,7 @@ function testerUrl(): string {
   return url.href
 }
 
-function pooled(max: number): pg.Pool {
+function openPool(max: number): pg.Pool {
   const pool = new pg.Pool({ connectionString: testerUrl(), max })
   pool.on('error', () => undefined)
   onTestFinished(() => pool.end())
@@ -49,14 +49,14 @@ function pooled(max: number): pg.Pool {
 }
 
 /** Cleanup runs in reverse order, so the store closes before its pool. */
-function opened(options: PostgresStoreOptions): Store {
+function openStore(options: PostgresStoreOptions): Store {
   const store = postgresStore({ pollInterval: NEVER, ...options })
   onTestFinished(() => store.close())
   return store
 }
 
 /** Waits, only by watching, until an event is the last one. */
-async function seen(store: Store, id: string): Promise<void> {
+async function waitForLast(store: Store, id: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const unwatch = store.watch('c', () => {
       store.read('c', { direction: 'backward', limit: 1 }).then(([last]) => {
@@ -76,62 +76,62 @@ async function listeners(client: pg.Client): Promise<number[]> {
   return rows.map(({ pid }) => pid)
 }
 
-const WAYS: Readonly<Record<string, () => PostgresStoreOptions>> = {
-  'by its URL': () => ({ url: testerUrl() }),
-  'through a pool': () => ({ client: pooled(4) }),
+const CONNECTIONS: Readonly<Record<string, () => PostgresStoreOptions>> = {
+  'by URL': () => ({ url: testerUrl() }),
+  'through a pool': () => ({ client: openPool(4) }),
 }
 
-describe.each(Object.entries(WAYS))('a store, %s', (_, to) => {
-  it('and one in another process wake each other, and again after the connection that listens was lost', async () => {
+describe.each(Object.entries(CONNECTIONS))('PostgreSQL stores connected %s', (_, options) => {
+  it('wake each other across processes, also after the listening connection was lost', async () => {
     const schema = `notify_${(schemas += 1)}`
-    const looker = await session(database.url)
-    onTestFinished(() => looker.end())
-    const store = opened({ ...to(), schema })
+    const observer = await session(database.url)
+    onTestFinished(() => observer.end())
+    const store = openStore({ ...options(), schema })
     await store.createConversation({ id: 'c' })
     const other = await otherProcess(database.url, schema)
-    await other.tell('echo')
+    await other.send('echo')
     let last = ''
-    let index = -1
+    let position = -1
     store.watch('c', () => {
       void store.read('c', { direction: 'backward', limit: 1 }).then(
         ([event]) => {
           // Reads use several connections, so an older one may arrive last.
-          if (event !== undefined && event.seq > index)
-            ({ seq: index, id: last } = { ...event, id: event.id ?? '' })
+          if (event !== undefined && event.seq > position)
+            ({ seq: position, id: last } = { ...event, id: event.id ?? '' })
         },
         () => null,
       )
     })
-    const play = async (name: string): Promise<void> => {
+    const pingAll = async (name: string): Promise<void> => {
       for (let round = 0; round < ROUNDS; round += 1) {
         const id = `ping-${name}-${round}`
         await store.append('c', [{ kind: 'PauseEvent', id }])
-        await until(() => last === `answer to ${id}`)
+        await until(() => last === `reply to ${id}`)
       }
     }
-    await play('first')
+    await pingAll('first')
 
-    await looker.query('ALTER ROLE tester NOLOGIN')
+    await observer.query('ALTER ROLE tester NOLOGIN')
     onTestFinished(() => run(database.url, 'ALTER ROLE tester LOGIN').then(() => undefined))
-    const [pid] = await listeners(looker)
+    const [pid] = await listeners(observer)
     expect(pid).toBeDefined()
-    await looker.query('SELECT pg_terminate_backend($1)', [pid])
-    await until(async () => !(await listeners(looker)).includes(pid as number))
-    await other.tell('append missed')
-    await looker.query('ALTER ROLE tester LOGIN')
+    await observer.query('SELECT pg_terminate_backend($1)', [pid])
+    await until(async () => !(await listeners(observer)).includes(pid as number))
+    await other.send('append missed')
+    await observer.query('ALTER ROLE tester LOGIN')
     await until(() => last === 'missed')
-    await play('second')
-    expect(await listeners(looker)).toHaveLength(1)
+    await pingAll('second')
+    expect(await listeners(observer)).toHaveLength(1)
 
     await store.createConversation({ id: 'd' })
-    const wakes = woken(store, 'd')
+    const wakes = countWakes(store, 'd')
     await until(() => wakes.count === 1)
-    await opened({ ...to(), schema }).deleteConversation('d')
+    await openStore({ ...options(), schema }).deleteConversation('d')
     await until(() => wakes.count > 1)
   })
 })
 
-it('no process is kept alive by what listened, once the last watch has ended', async () => {
+it('a process ends by itself after its last watch has ended', async () => {
   const code = `
     import { postgresStore } from ${JSON.stringify(join(inject('built'), 'store/postgres/index.js'))}
     const store = postgresStore({ url: ${JSON.stringify(testerUrl())}, schema: 'notify_ends' })
@@ -153,142 +153,139 @@ it('no process is kept alive by what listened, once the last watch has ended', a
 /** A pool whose version polls and whose client for LISTEN wait until the test releases them. */
 class SlowPool implements PostgresPool {
   readonly #pool: pg.Pool
-  #isFree = false
+  #isReleased = false
   readonly totalCount = 4
   /** Releases each poll whose result has arrived, in order. */
-  readonly looks: (() => void)[] = []
+  readonly polls: (() => void)[] = []
   readonly requests: unknown[] = []
-  readonly lent = Promise.withResolvers<void>()
+  readonly canConnect = Promise.withResolvers<void>()
 
   constructor(pool: pg.Pool) {
     this.#pool = pool
   }
 
   async query(text: string, values: unknown[] = []): Promise<{ readonly rows: unknown[] }> {
-    const answer = await this.#pool.query(text, values)
+    const result = await this.#pool.query(text, values)
     if (text.includes('conversation_id AS id, version')) {
       this.requests.push(values[0])
-      if (!this.#isFree) await new Promise<void>((resolve) => this.looks.push(resolve))
+      if (!this.#isReleased) await new Promise<void>((resolve) => this.polls.push(resolve))
     }
-    return answer
+    return result
   }
 
   async connect(): Promise<HeldClient> {
-    await this.lent.promise
+    await this.canConnect.promise
     return this.#pool.connect()
   }
 
   /** Releases all polls from now on. */
-  letAll(): void {
-    this.#isFree = true
-    for (const go of this.looks.splice(0)) go()
+  releaseAll(): void {
+    this.#isReleased = true
+    for (const go of this.polls.splice(0)) go()
   }
 
   /** Releases the next poll, or waits for it. */
-  async look(): Promise<void> {
-    await until(() => this.looks.length > 0)
-    this.looks.shift()?.()
+  async releaseNext(): Promise<void> {
+    await until(() => this.polls.length > 0)
+    this.polls.shift()?.()
   }
 }
 
-const start = async (listen: boolean, pollInterval = NEVER) => {
+const openSlow = async (listen: boolean, pollInterval = NEVER) => {
   const schema = `notify_${(schemas += 1)}`
-  const pool = new SlowPool(pooled(4))
-  const other = opened({ client: pooled(2), schema, listen: false })
+  const pool = new SlowPool(openPool(4))
+  const other = openStore({ client: openPool(2), schema, listen: false })
   for (const id of ['c', 'd']) await other.createConversation({ id })
-  return { pool, other, store: opened({ client: pool, schema, listen, pollInterval }) }
+  return { pool, other, store: openStore({ client: pool, schema, listen, pollInterval }) }
 }
 
-const woken = (store: Store, id: string): { count: number } => {
+const countWakes = (store: Store, id: string): { count: number } => {
   const wakes = { count: 0 }
   store.watch(id, () => (wakes.count += 1))
   return wakes
 }
 
-it('a look wakes for another conversation under the id, of as many events as the one before', async () => {
-  const { pool, other, store } = await start(false, 20)
+it('a poll wakes for a recreated conversation with the same id and number of events', async () => {
+  const { pool, other, store } = await openSlow(false, 20)
   await other.append('c', [{ kind: 'PauseEvent', id: 'a' }])
-  const wakes = woken(store, 'c')
-  await pool.look()
+  const wakes = countWakes(store, 'c')
+  await pool.releaseNext()
   await until(() => wakes.count === 1)
   // Polls do not overlap, so none sees the state between the two.
-  await until(() => pool.looks.length === 1)
+  await until(() => pool.polls.length === 1)
   await other.deleteConversation('c')
   await other.createConversation({ id: 'c' })
   await other.append('c', [{ kind: 'PauseEvent', id: 'b' }])
-  pool.letAll()
+  pool.releaseAll()
   await until(() => wakes.count === 2)
 })
 
-it('a look wakes for the deletion of a conversation without events', async () => {
-  const { pool, other, store } = await start(false, 20)
-  pool.letAll()
-  const wakes = woken(store, 'c')
+it('a poll wakes for the deletion of a conversation without events', async () => {
+  const { pool, other, store } = await openSlow(false, 20)
+  pool.releaseAll()
+  const wakes = countWakes(store, 'c')
   await until(() => wakes.count === 1)
   await other.deleteConversation('c')
   await until(() => wakes.count === 2)
 })
 
-it('what begins a watch is a look at that conversation alone', async () => {
-  const { pool, store } = await start(false)
+it('each new watch first polls only its own conversation', async () => {
+  const { pool, store } = await openSlow(false)
   for (const id of ['c', 'd', 'c']) {
-    const wakes = woken(store, id)
-    await pool.look()
+    const wakes = countWakes(store, id)
+    await pool.releaseNext()
     await until(() => wakes.count === 1)
   }
   expect(pool.requests).toEqual([['c'], ['d'], ['c']])
 })
 
-describe('a look that is under way', () => {
-  it('does not stand for the first one of a watch that began meanwhile', async () => {
-    const { pool, store } = await start(false)
-    const first = woken(store, 'c')
-    await until(() => pool.looks.length === 1)
-    const second = woken(store, 'd')
-    await pool.look()
+describe('a poll in progress', () => {
+  it('does not replace the first poll of a watch that starts in the meantime', async () => {
+    const { pool, store } = await openSlow(false)
+    const first = countWakes(store, 'c')
+    await until(() => pool.polls.length === 1)
+    const second = countWakes(store, 'd')
+    await pool.releaseNext()
     await until(() => first.count === 1)
-    await pool.look()
+    await pool.releaseNext()
     await until(() => second.count === 1)
   })
 
-  it('does not stand for the one when listening has begun: what came in between was not heard', async () => {
-    const { pool, other, store } = await start(true)
-    const wakes = woken(store, 'c')
-    await pool.look()
+  it('does not replace the poll after LISTEN, so an append before LISTEN wakes', async () => {
+    const { pool, other, store } = await openSlow(true)
+    const wakes = countWakes(store, 'c')
+    await pool.releaseNext()
     await until(() => wakes.count === 1)
-    woken(store, 'd')
-    await until(() => pool.looks.length === 1)
+    countWakes(store, 'd')
+    await until(() => pool.polls.length === 1)
     await other.append('c', [{ kind: 'PauseEvent', id: 'a' }])
-    pool.lent.resolve()
-    const looker = await session(database.url)
-    onTestFinished(() => looker.end())
-    await until(async () => (await listeners(looker)).length > 0)
+    pool.canConnect.resolve()
+    const observer = await session(database.url)
+    onTestFinished(() => observer.end())
+    await until(async () => (await listeners(observer)).length > 0)
     // Its result predates the append.
-    await pool.look()
-    await pool.look()
+    await pool.releaseNext()
+    await pool.releaseNext()
     await until(() => wakes.count === 2)
   })
 })
 
-describe('stores that share a pool', () => {
-  it.each([1, 2, 3])(
-    'of %i leave one connection to work with, and hear each other as far as there are more',
-    async (max) => {
-      const pool = pooled(max)
-      const [one, two, three] = ['a', 'b', 'c'].map((name) =>
-        opened({ client: pool, schema: `shared_${max}_${name}`, pollInterval: 20 }),
-      )
-      const stores = [one, two, three] as readonly Store[]
-      for (const store of stores) {
-        await store.createConversation({ id: 'c' })
-        store.watch('c', () => undefined)
-      }
-      await Promise.all(
-        stores.map(async (store) => {
-          await store.append('c', [{ kind: 'PauseEvent', id: 'a' }])
-          await seen(store, 'a')
-        }),
-      )
-    },
-  )
+describe('three stores that share a pool', () => {
+  it.each([1, 2, 3])('can all work and watch, with a maximum of %i connections', async (max) => {
+    const pool = openPool(max)
+    const [one, two, three] = ['a', 'b', 'c'].map((name) =>
+      openStore({ client: pool, schema: `shared_${max}_${name}`, pollInterval: 20 }),
+    )
+    const stores = [one, two, three] as readonly Store[]
+    for (const store of stores) {
+      await store.createConversation({ id: 'c' })
+      store.watch('c', () => undefined)
+    }
+    await Promise.all(
+      stores.map(async (store) => {
+        await store.append('c', [{ kind: 'PauseEvent', id: 'a' }])
+        await waitForLast(store, 'a')
+      }),
+    )
+  })
 })

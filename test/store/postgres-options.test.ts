@@ -1,4 +1,4 @@
-/** Options of a PostgreSQL store; a program that forgets to close it still ends. */
+/** Options of the PostgreSQL store, timeouts, prepared statements, and the end of a process that does not close its store. */
 
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { expect, inject, it, onTestFinished, vi } from 'vitest'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
-import { run, session, until, waiting } from '../postgres/bystander.ts'
+import { run, session, until, waiting } from '../postgres/sql-sessions.ts'
 import { testDatabase } from '../postgres/database.ts'
 
 it.each([
@@ -15,14 +15,14 @@ it.each([
   {},
   { connectionString: 'postgres://localhost/x' },
   { url: 'postgres://localhost/x', client: {} },
-])('is not made of %j', (options) => {
+])('postgresStore rejects %j as options', (options) => {
   expect(() => postgresStore(options as unknown as PostgresStoreOptions)).toThrow(
     /Pass postgresStore an object with a url or a client/,
   )
 })
 
 it.each([0, -1, NaN, 2 ** 31, Infinity, '5', null])(
-  'looks at what is watched in no interval of %j',
+  'postgresStore rejects a poll interval of %j',
   (pollInterval) => {
     expect(() =>
       postgresStore({ url: 'postgres://localhost/x', pollInterval: pollInterval as never }),
@@ -31,7 +31,7 @@ it.each([0, -1, NaN, 2 ** 31, Infinity, '5', null])(
 )
 
 it.each(['', 'x'.repeat(64), 'a\u0000', 'a$body$b', '$creation$'])(
-  'lives in no schema of the name %j',
+  'postgresStore rejects the schema name %j',
   (schema) => {
     expect(() => postgresStore({ url: 'postgres://localhost/x', schema })).toThrow(
       expect.objectContaining({ code: 'invalid_id', data: { name: schema } }),
@@ -40,7 +40,7 @@ it.each(['', 'x'.repeat(64), 'a\u0000', 'a$body$b', '$creation$'])(
 )
 
 it.each(['$', 'a$b', '$body', 'body$', "it's $other$"])(
-  'lives in a schema of the name %j',
+  'postgresStore accepts the schema name %j',
   async (schema) => {
     const database = await testDatabase()
     const store = postgresStore({ url: database.url, schema, listen: false })
@@ -53,37 +53,39 @@ it.each(['$', 'a$b', '$body', 'body$', "it's $other$"])(
 )
 
 it.each(['repeatable read', 'serializable'])(
-  'works with no connection whose transactions are %s, new or old, and says what to do',
+  'the store rejects default isolation %s, for a new and an existing database, and explains the setting',
   async (isolation) => {
     const database = await testDatabase()
     onTestFinished(() => database.drop())
     const name = new URL(database.url).pathname.slice(1)
-    const opened = async <T>(use: (store: ReturnType<typeof postgresStore>) => Promise<T>): Promise<T> => {
+    const withStore = async <T>(use: (store: ReturnType<typeof postgresStore>) => Promise<T>): Promise<T> => {
       const store = postgresStore({ url: database.url, listen: false })
       return use(store).finally(() => store.close())
     }
-    const refused = {
+    const rejection = {
       code: 'store_unavailable',
       message: expect.stringMatching(/read committed.*default_transaction_isolation/),
       data: { isolation },
     }
-    const isolate = (how: string) => run(database.url, `ALTER DATABASE ${name} ${how}`)
-    await isolate(`SET default_transaction_isolation = '${isolation}'`)
-    await opened(async (store) => {
-      await expect(store.createConversation({ id: 'c' })).rejects.toMatchObject(refused)
-      expect(await run(database.url, `SELECT to_regnamespace('colloquy') AS made`)).toEqual([{ made: null }])
+    const alterDatabase = (change: string) => run(database.url, `ALTER DATABASE ${name} ${change}`)
+    await alterDatabase(`SET default_transaction_isolation = '${isolation}'`)
+    await withStore(async (store) => {
+      await expect(store.createConversation({ id: 'c' })).rejects.toMatchObject(rejection)
+      expect(await run(database.url, `SELECT to_regnamespace('colloquy') AS schema`)).toEqual([
+        { schema: null },
+      ])
     })
-    await isolate('RESET default_transaction_isolation')
-    await opened((store) => store.createConversation({ id: 'c' }))
-    await isolate(`SET default_transaction_isolation = '${isolation}'`)
-    await opened(async (store) => {
-      await expect(store.getConversation('c')).rejects.toMatchObject(refused)
-      await expect(store.deleteConversation('c')).rejects.toMatchObject(refused)
+    await alterDatabase('RESET default_transaction_isolation')
+    await withStore((store) => store.createConversation({ id: 'c' }))
+    await alterDatabase(`SET default_transaction_isolation = '${isolation}'`)
+    await withStore(async (store) => {
+      await expect(store.getConversation('c')).rejects.toMatchObject(rejection)
+      await expect(store.deleteConversation('c')).rejects.toMatchObject(rejection)
     })
   },
 )
 
-it('prepares one statement for pages of however many bytes', async () => {
+it('pages with different `maxBytes` use one prepared statement', async () => {
   const database = await testDatabase()
   const pool = new pg.Pool({ connectionString: database.url, max: 1 })
   const store = postgresStore({ client: pool, prepare: true, listen: false })
@@ -105,7 +107,7 @@ it('prepares one statement for pages of however many bytes', async () => {
   await database.drop()
 })
 
-it('prepares a limited number of statements, however many forms a query has', async () => {
+it('the store prepares at most 500 statements', async () => {
   const names = new Set<string>()
   const client = {
     async query(input: string | { readonly name: string; readonly text: string }) {
@@ -124,7 +126,7 @@ it('prepares a limited number of statements, however many forms a query has', as
   await store.close()
 })
 
-it('lets the process end when nothing is under way', async () => {
+it('a process ends by itself if its open store is idle', async () => {
   const database = await testDatabase()
   const source = join(inject('built'), 'store/postgres/index.js')
   const program = `
@@ -138,7 +140,7 @@ setTimeout(() => console.log('something is'), 5_000).unref()`
   await database.drop()
 })
 
-it('ends after a watch has ended, with nothing else alive', async () => {
+it('a process ends after it has closed a store that had a watch', async () => {
   const database = await testDatabase()
   const source = join(inject('built'), 'store/postgres/index.js')
   const program = `
@@ -156,7 +158,7 @@ console.log('closed')`
   await database.drop()
 })
 
-it('waits for no server that does not respond, not even to close', async () => {
+it('calls fail at the timeout if the server does not respond, and the store can be closed', async () => {
   const silent = postgresStore({ client: { query: () => new Promise<never>(() => undefined) }, timeout: 60 })
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
@@ -179,8 +181,8 @@ it('waits for no server that does not respond, not even to close', async () => {
     )
 })
 
-/** A client over a database, which gives no response to a statement that `silence.pattern` matches. */
-async function silenced(timeout: number, options: Partial<PostgresStoreOptions> = {}) {
+/** A store whose client never responds to statements that match `silence.pattern`. */
+async function storeWithSilence(timeout: number, options: Partial<PostgresStoreOptions> = {}) {
   const database = await testDatabase()
   const first = postgresStore({ url: database.url, listen: false })
   await first.getConversation('c')
@@ -200,8 +202,8 @@ async function silenced(timeout: number, options: Partial<PostgresStoreOptions> 
   return { store, silence, url: database.url }
 }
 
-it('works again after its first statement had no response', async () => {
-  const { store, silence } = await silenced(1_000)
+it('the store works again after its first statement got no response', async () => {
+  const { store, silence } = await storeWithSilence(1_000)
   silence.pattern = /version/
   await expect(store.getConversation('c')).rejects.toMatchObject({ code: 'store_unavailable' })
   silence.pattern = /^$/
@@ -214,8 +216,8 @@ it('works again after its first statement had no response', async () => {
   )
 })
 
-it('looks again after a look had no response', async () => {
-  const { store, silence, url } = await silenced(1_000, { pollInterval: 50 })
+it('polling continues after a poll got no response', async () => {
+  const { store, silence, url } = await storeWithSilence(1_000, { pollInterval: 50 })
   const other = postgresStore({ url, listen: false })
   await other.createConversation({ id: 'c' })
   silence.pattern = /AS state FROM/
@@ -231,7 +233,7 @@ it('looks again after a look had no response', async () => {
   await other.close()
 })
 
-it('ends on the server what it has given up, which would otherwise wait for its lock and be committed', async () => {
+it('an append that timed out while waiting for a lock is cancelled on the server', async () => {
   const database = await testDatabase()
   const first = postgresStore({ url: database.url })
   await first.createConversation({ id: 'c' })

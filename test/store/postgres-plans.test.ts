@@ -1,4 +1,4 @@
-/** No statement scans a table: the executed plans of everything the store does, including inside its functions (law C). */
+/** No statement of any call scans a table, including statements inside functions: checks the executed plans (law C). */
 
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,17 +9,17 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { ConversationFilter, ConversationQuery } from '../../src/store/contract/conversation-record.ts'
 import { type EventQuery, MOST_COUNTED, MOST_LOOKED_AT } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { run, until } from '../postgres/bystander.ts'
-import { type Explainer, explainer, rowsOf, wrongs } from '../postgres/plans.ts'
+import { run, until } from '../postgres/sql-sessions.ts'
+import { type Explainer, explainer, rowsOf, planFaults } from '../postgres/plans.ts'
 import { superDatabase, type TestDatabase } from '../postgres/database.ts'
 import { bothPages, everyFilter, ORDERS } from './every-list.ts'
 import { OTHERS, STATES } from './plan-states.ts'
 
-/** Events in the tested conversation; its pages have ten. */
+/** Number of events in the tested conversation. Pages have ten. */
 const LENGTH = 3_000
 
 let database: TestDatabase
-let explaining: Explainer
+let explained: Explainer
 let store: Store
 let calls = 0
 
@@ -48,13 +48,13 @@ beforeAll(async () => {
     for (let batch = 0; batch < batches; batch += 1) await filling.append(id, facts(batch))
   }
   await filling.close()
-  explaining = explainer(database.url)
-  store = postgresStore({ client: explaining.pool, prepare: true, pollInterval: 2 ** 30 })
+  explained = explainer(database.url)
+  store = postgresStore({ client: explained.pool, prepare: true, pollInterval: 2 ** 30 })
 })
 
 afterAll(async () => {
   await store.close()
-  await explaining.pool.end()
+  await explained.pool.end()
   await database.drop()
 })
 
@@ -76,7 +76,7 @@ function facts(batch: number): Event[] {
 const timeOf = (n: number): string => new Date(1e12 + n * 1_000).toISOString()
 
 const FILTERS: Readonly<Record<string, Partial<EventQuery>>> = {
-  everything: {},
+  allCalls: {},
   'a kind': { kinds: ['PauseEvent'] },
   'a rare kind': { kinds: ['MessageEvent'] },
   'all kinds but one': { excludeKinds: ['PauseEvent'] },
@@ -93,7 +93,7 @@ const FILTERS: Readonly<Record<string, Partial<EventQuery>>> = {
   },
 }
 
-const EARLY: Readonly<Record<string, Partial<EventQuery>>> = {
+const EARLY_PATHS: Readonly<Record<string, Partial<EventQuery>>> = {
   'a path that ends early': {},
   'a kind on a path that ends early': { kinds: ['PauseEvent'] },
   'a kind that a path lacks which ends early': { kinds: ['MessageEvent'] },
@@ -114,11 +114,11 @@ async function readBlob(): Promise<void> {
 }
 
 /** Every call of a store. A name starts with its method; `!` marks calls that may read a lot. */
-function* everything(): Generator<readonly [name: string, call: () => Promise<unknown>]> {
+function* allCalls(): Generator<readonly [name: string, call: () => Promise<unknown>]> {
   const id = `n${(calls += 1)}`
-  const pause = (ownEvents: string, parent_id?: string): Event => ({
+  const pause = (suffix: string, parent_id?: string): Event => ({
     kind: 'PauseEvent',
-    id: `${id} ${ownEvents}`,
+    id: `${id} ${suffix}`,
     ...(parent_id !== undefined && { parent_id }),
   })
   yield ['createConversation', () => store.createConversation({ id })]
@@ -159,7 +159,7 @@ function* everything(): Generator<readonly [name: string, call: () => Promise<un
     }
     yield [`count! ${filter}`, () => store.count({ ...more, conversationId: 'c' })]
   }
-  for (const [filter, more] of Object.entries(EARLY)) {
+  for (const [filter, more] of Object.entries(EARLY_PATHS)) {
     const query = { ...more, conversationId: 'line', leafId: 'e50' }
     for (const order of ['timestamp', 'timestamp_desc'] as const)
       for (const limit of [1, 60])
@@ -186,7 +186,7 @@ function* everything(): Generator<readonly [name: string, call: () => Promise<un
   yield ['feed of a shard', () => store.feed({ shard: shardOf('c'), limit: 10 })]
   yield ['feed of all', () => store.feed({ limit: 10 })]
   yield ['feed from the end', () => store.feed({ from: 'end' })]
-  yield ['watch', async () => watched()]
+  yield ['watch', async () => firstPoll()]
   yield ['setStatus', () => store.setStatus('other 1', 'idle', 300)]
   yield ['countItems', () => store.countItems('plans', { by: 'k', value: 'w' })]
   yield ['countItems! all', () => store.countItems('plans', { by: 'k' })]
@@ -206,7 +206,7 @@ async function release(): Promise<void> {
 }
 
 /** The first poll of a watched conversation. */
-async function watched(): Promise<void> {
+async function firstPoll(): Promise<void> {
   let woken = 0
   const unwatch = store.watch('c', () => (woken += 1))
   await until(() => woken > 0)
@@ -225,7 +225,7 @@ const someLists = (): ConversationQuery[] =>
     .flatMap((filter) => ORDERS.flatMap((order) => bothPages(filter, order)))
 
 describe.each(STATES)(
-  'in a database $name',
+  'a PostgreSQL database $name',
   ({
     statements = [],
     after = [],
@@ -241,43 +241,43 @@ describe.each(STATES)(
       await run(database.url, ...after)
     })
 
-    it.each(modes)('each call goes by the keys, with plans of %s', async (mode) => {
-      await explaining.pool.query(`SET plan_cache_mode = ${mode}`)
+    it.each(modes)('has no table scan and no large read in any call, with %s', async (mode) => {
+      await explained.pool.query(`SET plan_cache_mode = ${mode}`)
       await store.getConversation('c')
-      const wrong: string[] = []
+      const faults: string[] = []
       let statements = 0
-      for (const [name, call] of everything()) {
+      for (const [name, call] of allCalls()) {
         if (!lists && /^(list|count)Conv/.test(name)) continue
-        explaining.take()
+        explained.take()
         await call()
-        const plans = explaining.take()
+        const plans = explained.take()
         statements += plans.length
         const mayReadMuch = name.includes('!')
         const isList =
           /^(list|count)Conv(?!.*exact)/.test(name) || (isFull && /^(list|count)Items/.test(name))
-        wrong.push(...wrongs(plans, { isFull, mayReadMuch, isList }).map((what) => `${name} ${what}`))
+        faults.push(...planFaults(plans, { isFull, mayReadMuch, isList }).map((fault) => `${name} ${fault}`))
         const limit = name.startsWith('listConv') ? MOST_LOOKED_AT : MOST_COUNTED + 1
-        const looked = plans.flatMap(({ nodes }) =>
+        const conversationReads = plans.flatMap(({ nodes }) =>
           nodes.filter((node) => node['Relation Name'] === 'conversation'),
         )
         // PostgreSQL rounds the row counts of many loops.
-        if (isList && !mayReadMuch && looked.some((node) => rowsOf(node) > 1.02 * limit))
-          wrong.push(`${name} looks at ${Math.max(...looked.map(rowsOf))} conversations`)
+        if (isList && !mayReadMuch && conversationReads.some((node) => rowsOf(node) > 1.02 * limit))
+          faults.push(`${name} reads ${Math.max(...conversationReads.map(rowsOf))} conversations`)
       }
-      expect(wrong).toEqual([])
+      expect(faults).toEqual([])
       expect(statements).toBeGreaterThan(100)
     })
   },
 )
 
-describe('what was looked at', () => {
-  it('is all that a store can do, and every function of the schema', async () => {
-    const methods = new Set([...everything()].map(([name]) => name.split(/[ !]/)[0]))
+describe('the checked calls', () => {
+  it('cover every method of the store and every function of the schema', async () => {
+    const methods = new Set([...allCalls()].map(([name]) => name.split(/[ !]/)[0]))
     // texts.test.ts covers text search; a replacement only writes by key.
     expect([...methods, 'name', 'close', 'replaceEvents', 'searchText', 'textIndex'].toSorted()).toEqual(
       Object.keys(store).toSorted(),
     )
-    await explaining.pool.query('SELECT pg_stat_force_next_flush()')
+    await explained.pool.query('SELECT pg_stat_force_next_flush()')
     // SQL functions are inlined into their caller.
     const rows = await run(
       database.url,
@@ -289,8 +289,8 @@ describe('what was looked at', () => {
   })
 })
 
-describe('keys', () => {
-  it('begin with the log or the conversation, except those of lists of conversations, of items and of the feed', async () => {
+describe('indexes in PostgreSQL', () => {
+  it('start with the log or the conversation, except the listed ones', async () => {
     const rows = (await run(
       database.url,
       `SELECT i.indexrelid::regclass::text AS index,
@@ -320,7 +320,7 @@ describe('keys', () => {
   })
 })
 
-it('a claim is planned once, however many items are due', async () => {
+it('a claim of items uses a generic plan after five custom plans', async () => {
   await run(
     database.url,
     `INSERT INTO colloquy.item (collection, id, due_at, keys, body)
@@ -340,7 +340,7 @@ it('a claim is planned once, however many items are due', async () => {
   await pool.end()
 })
 
-it('a deletion reads no other conversation, also through a client without settings of its own', async () => {
+it('a deletion reads only its own conversation, even without the session settings', async () => {
   const large = await superDatabase()
   const { pool, take } = explainer(large.url)
   const deleting = postgresStore({ client: pool, listen: false, fullText: true })

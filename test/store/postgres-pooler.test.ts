@@ -1,6 +1,6 @@
 /**
- * The PostgreSQL store passes the kit without a connection of its own: behind a pooler, through a bare
- * client, on a single connection.
+ * The PostgreSQL store passes the conformance kit without a dedicated connection: behind a pooler, through a client
+ * without a session, on a single client, and on a pool of one.
  */
 
 import pg from 'pg'
@@ -18,7 +18,7 @@ let pooler: Pooler
 let single: pg.Pool
 let clients: pg.Client[]
 let client: PostgresClient
-let alone: pg.Client
+let singleClient: pg.Client
 const SCHEMAS = schemas('pooled', () => single)
 
 beforeAll(async () => {
@@ -29,22 +29,22 @@ beforeAll(async () => {
   clients = Array.from({ length: BACKENDS }, () => new pg.Client(database.url))
   for (const one of clients) one.on('error', () => undefined)
   await Promise.all(clients.map((one) => one.connect()))
-  client = turning(clients)
-  alone = new pg.Client(database.url)
-  await alone.connect()
+  client = sessionless(clients)
+  singleClient = new pg.Client(database.url)
+  await singleClient.connect()
 })
 
-beforeEach(SCHEMAS.giveBack)
+beforeEach(SCHEMAS.releaseAll)
 
 afterAll(async () => {
   await pooler.close()
   await single.end()
-  await Promise.all([...clients, alone].map((one) => one.end()))
+  await Promise.all([...clients, singleClient].map((one) => one.end()))
   await database.drop()
 })
 
 /** Has only `query`, uses another backend each time, and resets its session: anything that needs a session fails. */
-function turning(backends: readonly pg.Client[]): PostgresClient {
+function sessionless(backends: readonly pg.Client[]): PostgresClient {
   let turn = 0
   const last = backends.map(() => Promise.resolve<unknown>(null))
   return {
@@ -54,68 +54,68 @@ function turning(backends: readonly pg.Client[]): PostgresClient {
         throw new Error(`no session: ${text}`)
       const index = (turn += 1) % backends.length
       const backend = backends[index] as pg.Client
-      const ownValue = (last[index] as Promise<unknown>).then(() => backend.query(text, values))
-      const forget = (): Promise<unknown> => backend.query('DISCARD ALL')
-      last[index] = ownValue.then(forget, forget)
-      return ownValue
+      const result = (last[index] as Promise<unknown>).then(() => backend.query(text, values))
+      const discard = (): Promise<unknown> => backend.query('DISCARD ALL')
+      last[index] = result.then(discard, discard)
+      return result
     },
   }
 }
 
-const WAYS: Readonly<Record<string, () => PostgresStoreOptions>> = {
+const CONNECTIONS: Readonly<Record<string, () => PostgresStoreOptions>> = {
   'by the URL of a pooler in transaction mode': () => ({ url: pooler.url }),
-  'through a client that has nothing but query, and no session': () => ({ client }),
-  'through a single client, for calls and notifications alike': () => ({ client: alone }),
-  'through a pool of one': () => ({ client: single, prepare: true }),
+  'through a client without a session': () => ({ client }),
+  'through a single client': () => ({ client: singleClient }),
+  'through a pool with one connection': () => ({ client: single, prepare: true }),
 }
 
 /** Wakes work differently in each way, so these cases run in all of them. */
-const WOKEN = /watch|close|reopen/
+const WATCH_CASES = /watch|close|reopen/
 /** Concurrent cases run over many connections and over one. The other cases alternate between all ways. */
-const TOGETHER = /many|at once|meanwhile|while|lease/
+const CONCURRENT_CASES = /many|at once|meanwhile|while|lease/
 
 /** Appends without a transaction, unlike those with the caller's own rows. */
-const BARE = 1
+const SESSIONLESS = 1
 
-const goes = (name: string, index: number, way: number): boolean =>
+const isRun = (name: string, index: number, connection: number): boolean =>
   name.startsWith('within')
-    ? way !== BARE
-    : WOKEN.test(name) || (TOGETHER.test(name) ? index % 2 === way % 2 : index % 4 === way)
+    ? connection !== SESSIONLESS
+    : WATCH_CASES.test(name) ||
+      (CONCURRENT_CASES.test(name) ? index % 2 === connection % 2 : index % 4 === connection)
 
-describe.each(Object.entries(WAYS))('the PostgreSQL store, %s', (name, to) => {
-  // Limits are tested on connections of its own.
+describe.each(Object.entries(CONNECTIONS))('the PostgreSQL store, connected %s', (name, options) => {
   const cases = storeConformance({
     name,
     rows: ROWS,
-    ...opener(SCHEMAS, () => ({ ...to(), pollInterval: 20 })),
+    ...opener(SCHEMAS, () => ({ ...options(), pollInterval: 20 })),
     size: 'quick',
   })
-  const way = Object.keys(WAYS).indexOf(name)
-  const ownValue = cases.filter((one, index) => goes(one.name, index, way))
-  for (const one of ownValue) it(one.name, one.run)
+  const connection = Object.keys(CONNECTIONS).indexOf(name)
+  const selected = cases.filter((one, index) => isRun(one.name, index, connection))
+  for (const one of selected) it(one.name, one.run)
 
-  it('skips nothing', () => {
-    expect(ownValue.length).toBeGreaterThan(30)
+  it('skips no case of the conformance kit', () => {
+    expect(selected.length).toBeGreaterThan(30)
     expect(cases.length).toBeGreaterThan(100)
     expect(cases.filter(({ skipped }) => skipped !== null)).toEqual([])
   })
 })
 
-describe('a pooler in transaction mode', () => {
-  it('was one: statements went to every backend, where neither names nor channels are kept', async () => {
+describe('the test pooler', () => {
+  it('uses every backend, and keeps no prepared statement and no LISTEN', async () => {
     expect(pooler.served()).toBe(BACKENDS)
-    const mine = new pg.Client(pooler.url)
+    const named = new pg.Client(pooler.url)
     const heard: string[] = []
-    mine.on('notification', ({ channel }) => heard.push(channel))
-    await mine.connect()
-    await mine.query('LISTEN pooled')
-    const named = { name: `named ${Math.random()}`, text: 'SELECT pg_backend_pid() AS pid' }
-    const { rows } = await mine.query<{ readonly pid: number }>(named)
-    await expect(mine.query(named)).rejects.toMatchObject({ code: '26000' })
-    await mine.query(`NOTIFY pooled`)
-    const other = await mine.query('SELECT pg_backend_pid() AS pid')
+    named.on('notification', ({ channel }) => heard.push(channel))
+    await named.connect()
+    await named.query('LISTEN pooled')
+    const statement = { name: `named ${Math.random()}`, text: 'SELECT pg_backend_pid() AS pid' }
+    const { rows } = await named.query<{ readonly pid: number }>(statement)
+    await expect(named.query(statement)).rejects.toMatchObject({ code: '26000' })
+    await named.query(`NOTIFY pooled`)
+    const other = await named.query('SELECT pg_backend_pid() AS pid')
     expect(other.rows).not.toEqual(rows)
     expect(heard).toEqual([])
-    await mine.end()
+    await named.end()
   })
 })

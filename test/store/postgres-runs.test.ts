@@ -1,4 +1,4 @@
-/** PostgreSQL follows branches that are left and resumed many times, page by page, as the memory store does (law S). */
+/** PostgreSQL pages along branches that are left and resumed many times, as the memory store does (law S). */
 
 import fc from 'fast-check'
 import type pg from 'pg'
@@ -54,7 +54,7 @@ const run: fc.Arbitrary<Run> = fc.record({
 })
 
 /** Events in time order with their parents, and the leaf of each branch. */
-function makeLog(inputs: readonly Run[]): { readonly log: Event[]; readonly listLeavesIn: string[] } {
+function makeLog(runs: readonly Run[]): { readonly log: Event[]; readonly leaves: string[] } {
   const branches: string[][] = [[]]
   const log: Event[] = []
   const add = (event: object): string => {
@@ -63,7 +63,7 @@ function makeLog(inputs: readonly Run[]): { readonly log: Event[]; readonly list
     log.push({ ...event, id, timestamp } as Event)
     return id
   }
-  for (const { branch, above, length, update, updateOf, updateAbove } of inputs) {
+  for (const { branch, above, length, update, updateOf, updateAbove } of runs) {
     const chosen = branches[branch % branches.length] as string[]
     const path = above === 0 ? chosen : chosen.slice(0, Math.max(0, chosen.length - above))
     if (path !== chosen) branches.push(path)
@@ -74,12 +74,18 @@ function makeLog(inputs: readonly Run[]): { readonly log: Event[]; readonly list
       path.push(add({ kind, source, ...(parent_id !== undefined && { parent_id }) }))
       if (index !== update) continue
       const inTree = (branches[updateOf % branches.length] as string[]).at(-1 - updateAbove) ?? path.at(-1)
-      const text = add({ kind: 'ConversationStateUpdateEvent', key: 'title', value: 'x', parent_id: inTree })
+      const stateUpdate = add({
+        kind: 'ConversationStateUpdateEvent',
+        key: 'title',
+        value: 'x',
+        parent_id: inTree,
+      })
       // State updates can be parents as well.
-      if (log.length % 2 === 0) path.push(add({ kind: 'PauseEvent', source: 'agent', parent_id: text }))
+      if (log.length % 2 === 0)
+        path.push(add({ kind: 'PauseEvent', source: 'agent', parent_id: stateUpdate }))
     }
   }
-  return { log, listLeavesIn: branches.flatMap((path) => path.at(-1) ?? []) }
+  return { log, leaves: branches.flatMap((path) => path.at(-1) ?? []) }
 }
 
 const FILTERS: readonly Omit<EventQuery, 'conversationId'>[] = [
@@ -93,19 +99,19 @@ const FILTERS: readonly Omit<EventQuery, 'conversationId'>[] = [
   },
 ]
 
-it('goes along every branch, whatever lies in between', async () => {
+it('PostgreSQL returns the same pages along every branch as the memory store', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(run, { minLength: 2, maxLength: 12 }),
       fc.integer({ min: 1, max: 100 }),
       async (input, limit) => {
         const id = `runs ${(runs += 1)}`
-        const { log, listLeavesIn } = makeLog(input)
+        const { log, leaves } = makeLog(input)
         for (const store of [memory, postgres]) {
           await store.createConversation({ id })
           await store.append(id, log, { mode: 'import' })
         }
-        for (const leafId of listLeavesIn) {
+        for (const leafId of leaves) {
           for (const order of ['timestamp', 'timestamp_desc'] as const) {
             for (const filter of FILTERS) {
               const query = { conversationId: id, leafId, order, limit: limit < 50 ? 100 : limit, ...filter }

@@ -1,4 +1,4 @@
-/** PostgreSQL snapshots beyond the kit: lock waits, and migration of a database of the first version. */
+/** Saving a snapshot in PostgreSQL: which calls it blocks, and which it waits for. */
 
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -23,14 +23,13 @@ const part = (number: number, ...bytes: readonly number[]) => ({
 })
 
 /** Waits until a session of this database waits for a lock. */
-async function someoneWaits(): Promise<void> {
-  const requests = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-  while ((await pool.query(requests)).rows.length === 0)
-    await new Promise((resolve) => setTimeout(resolve, 5))
+async function untilLockWait(): Promise<void> {
+  const query = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  while ((await pool.query(query)).rows.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-describe('a save that is under way', () => {
-  it('holds up no append and no reader, but another save and a deletion', async () => {
+describe('saving a snapshot in PostgreSQL', () => {
+  it('blocks other saves and deletions, but no appends and reads', async () => {
     const store = postgresStore({ client: pool, schema: 'waits' })
     await store.createConversation({ id: 'c' })
     await store.append('c', [{ kind: 'PauseEvent', id: 'a' }])
@@ -54,14 +53,14 @@ describe('a save that is under way', () => {
       expect(await store.updateConversation('c', { title: 'T' })).toMatchObject({ title: 'T', version: 2 })
       expect(await store.loadSnapshot('c')).toEqual([part(0, 1), part(1, 1)])
       const next = store.saveSnapshot('c', [part(7, 3)])
-      await someoneWaits()
+      await untilLockWait()
       await client.query('COMMIT')
       await next
       expect(await store.loadSnapshot('c')).toEqual([part(0, 2), part(7, 3)])
 
       await save(4)
       const deleted = store.deleteConversation('c')
-      await someoneWaits()
+      await untilLockWait()
       await client.query('COMMIT')
       expect(await deleted).toBe(true)
     } finally {
@@ -71,7 +70,7 @@ describe('a save that is under way', () => {
     await store.close()
   })
 
-  it('waits for no append', async () => {
+  it('does not wait for an append', async () => {
     const store = postgresStore({ client: pool, schema: 'passes' })
     await store.createConversation({ id: 'c' })
     const client = await pool.connect()

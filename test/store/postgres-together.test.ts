@@ -1,6 +1,6 @@
 /**
- * Concurrent appends are sent as one batch and end as if made in sequence. Each caller gets its own result,
- * and rejected calls leave nothing behind (design D30, laws S1, S5, S6).
+ * Concurrent appends share statements and have the same results as appends in sequence. Each caller gets its own result,
+ * and rejected calls change nothing (design D30, laws S1, S5, S6).
  */
 
 import { isDeepStrictEqual } from 'node:util'
@@ -12,7 +12,7 @@ import type { Event } from '../../src/event/types.ts'
 import type { AppendOptions, AppendResult, Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { until } from '../postgres/bystander.ts'
+import { until } from '../postgres/sql-sessions.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
 let database: PooledDatabase
@@ -29,7 +29,7 @@ const clock = (): bigint => 1_000_000n
 type Send = () => Promise<pg.QueryResult>
 
 /** A store whose appending statements go through `via`. */
-async function opened(schema: string, via: (send: Send) => Promise<pg.QueryResult>): Promise<Store> {
+async function openStore(schema: string, via: (send: Send) => Promise<pg.QueryResult>): Promise<Store> {
   const client = {
     query(text: string, values?: unknown[]) {
       const send: Send = () => database.pool.query(text, values)
@@ -40,10 +40,10 @@ async function opened(schema: string, via: (send: Send) => Promise<pg.QueryResul
 }
 
 /** A store whose first appending statement waits for `release`. */
-async function hanging() {
+async function storeWithSlowFirst() {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let count = 0
-  const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
+  const store = await openStore(`colloquy_${(schemas += 1)}`, async (send) => {
     count += 1
     if (count === 1) await released
     return send()
@@ -109,7 +109,7 @@ async function storeOf(id: string, calls: readonly Call[]): Promise<Store> {
  * Derives the order of the successful calls from their results: by version, and within a version the call
  * that created it first. Fails if no order is consistent.
  */
-async function inTurn(
+async function sequenceOf(
   id: string,
   before: readonly Call[],
   done: readonly (readonly [Call, AppendResult])[],
@@ -119,13 +119,13 @@ async function inTurn(
   while (remaining.length > 0) {
     const same = remaining.filter(([, { version }]) => version === remaining[0]?.[1].version)
     const results = await Promise.all(
-      same.map(async ([{ facts, options }, reports]) => {
+      same.map(async ([{ facts, options }, reported]) => {
         const result = await outcomeOf((await storeOf(id, order)).append(id, facts, options))
-        return { result, told: reports, fits: isDeepStrictEqual(result, reports) }
+        return { result, reported, fits: isDeepStrictEqual(result, reported) }
       }),
     )
-    const { result, told: report } = results.find(({ fits }) => fits) ?? (results[0] as (typeof results)[0])
-    expect(result).toEqual(report)
+    const { result, reported } = results.find(({ fits }) => fits) ?? (results[0] as (typeof results)[0])
+    expect(result).toEqual(reported)
     const [next] = remaining.splice(
       Math.max(
         0,
@@ -138,14 +138,14 @@ async function inTurn(
   return order
 }
 
-const lose = (): never => {
+const loseConnection = (): never => {
   throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 }
 
 /** Nine concurrent batches: the first is sent alone, later statements go through `via`. */
-async function nine(via: (statement: number, send: Send) => Promise<pg.QueryResult>) {
+async function appendNine(via: (statement: number, send: Send) => Promise<pg.QueryResult>) {
   let statements = 0
-  const store = await opened(`colloquy_${(schemas += 1)}`, (send) => {
+  const store = await openStore(`colloquy_${(schemas += 1)}`, (send) => {
     statements += 1
     return statements === 1 ? send() : via(statements, send)
   })
@@ -155,13 +155,13 @@ async function nine(via: (statement: number, send: Send) => Promise<pg.QueryResu
   return { store, batches, outcomes: outcomes.map((outcome) => isDone(outcome) || outcome.code) }
 }
 
-describe('appends at once', () => {
-  it('end as if one had come after the other in each conversation, from two stores', async () => {
-    const seen = { shared: 0, refused: 0, id_conflict: 0, unknown_parent: 0, lease_lost: 0 }
+describe('concurrent appends in PostgreSQL', () => {
+  it('have the same results as appends in sequence in each conversation, from one or two stores', async () => {
+    const counts = { shared: 0, rejected: 0, id_conflict: 0, unknown_parent: 0, lease_lost: 0 }
     let runs = 0
     let statements = 0
     const schema = `colloquy_${(schemas += 1)}`
-    const counted = (send: Send) => {
+    const countStatement = (send: Send) => {
       statements += 1
       return send()
     }
@@ -170,10 +170,10 @@ describe('appends at once', () => {
       fc.asyncProperty(
         fc.array(fc.record({ c: calls, d: calls, e: calls }), { minLength: 1, maxLength: 3 }),
         fc.boolean(),
-        async (rounds, isAlone) => {
+        async (rounds, isSingle) => {
           const orders = { c: [] as Call[], d: [] as Call[], e: [] as Call[] }
-          const store = await opened(schema, counted)
-          const others = isAlone ? [store] : [store, await opened(schema, counted)]
+          const store = await openStore(schema, countStatement)
+          const others = isSingle ? [store] : [store, await openStore(schema, countStatement)]
           for (const id of IDS) {
             await store.deleteConversation(id)
             await store.createConversation({ id })
@@ -191,21 +191,21 @@ describe('appends at once', () => {
               ),
             )
             const live = IDS.flatMap((id) => round[id].filter(({ options }) => options.mode !== 'import'))
-            if (statements < live.length) seen.shared += 1
+            if (statements < live.length) counts.shared += 1
             for (const [nth, id] of IDS.entries()) {
               const done = round[id].flatMap((one, i) => {
                 const outcome = outcomes[nth]?.[i] as Outcome
                 return isDone(outcome) ? [[one, outcome] as const] : []
               })
-              orders[id] = await inTurn(id, orders[id], done)
+              orders[id] = await sequenceOf(id, orders[id], done)
               const model = await storeOf(id, orders[id])
               expect(await store.read(id)).toEqual(await model.read(id))
               expect(await store.getConversation(id)).toEqual(await model.getConversation(id))
               const ids = new Set(before[nth]?.map((one) => one.id))
               for (const [i, outcome] of outcomes[nth]?.entries() ?? []) {
                 if (isDone(outcome)) continue
-                seen.refused += 1
-                if (outcome.code in seen) seen[outcome.code as 'lease_lost'] += 1
+                counts.rejected += 1
+                if (outcome.code in counts) counts[outcome.code as 'lease_lost'] += 1
                 const { facts, options } = round[id][i] as Call
                 const parents = facts.map((each) => each.parent_id)
                 // A parent that was unknown then may exist by now.
@@ -224,12 +224,12 @@ describe('appends at once', () => {
       { numRuns: 60 },
     )
     expect(runs).toBeGreaterThan(20)
-    for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(4)
+    for (const [name, count] of Object.entries(counts)) expect(count, name).toBeGreaterThan(4)
   })
 
-  it('go out as two statements, in their order; more where they are many or large', async () => {
+  it('are sent in order in two statements, or in four if they are many or large', async () => {
     let statements = 0
-    const store = await opened(`colloquy_${(schemas += 1)}`, (send) => {
+    const store = await openStore(`colloquy_${(schemas += 1)}`, (send) => {
       statements += 1
       return send()
     })
@@ -256,12 +256,12 @@ describe('appends at once', () => {
   })
 
   it.each(['before', 'after'])(
-    'are made in parts where the database fails %s they are done together',
+    'succeed in smaller batches if the connection is lost once, %s the batch is executed',
     async (when) => {
-      const { store, outcomes } = await nine(async (statement, send) => {
+      const { store, outcomes } = await appendNine(async (statement, send) => {
         if (statement !== 2) return send()
         if (when === 'after') await send()
-        return lose()
+        return loseConnection()
       })
       expect(outcomes).toEqual(Array.from({ length: 9 }, () => true))
       const matches = (await store.read('c')).map(({ id }) => id)
@@ -272,13 +272,13 @@ describe('appends at once', () => {
   )
 
   it.each(['before', 'after'])(
-    'fail where the database goes on to fail %s they are done, and can be made again',
+    'fail if the connection is lost every time, %s the batch is executed, and can be retried',
     async (when) => {
       let fails = true
-      const { store, batches, outcomes } = await nine(async (_, send) => {
+      const { store, batches, outcomes } = await appendNine(async (_, send) => {
         if (!fails) return send()
         if (when === 'after') await send()
-        return lose()
+        return loseConnection()
       })
       expect(outcomes).toEqual([true, ...Array.from({ length: 8 }, () => 'store_unavailable')])
       expect(await store.read('c')).toHaveLength(when === 'after' ? 18 : 2)
@@ -289,11 +289,11 @@ describe('appends at once', () => {
     },
   )
 
-  it('append no import twice where the connection is lost after they are done together', async () => {
+  it('do not repeat an import if the connection is lost after the batch was executed', async () => {
     let statements = 0
-    const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
+    const store = await openStore(`colloquy_${(schemas += 1)}`, async (send) => {
       const result = await send()
-      return (statements += 1) === 2 ? lose() : result
+      return (statements += 1) === 2 ? loseConnection() : result
     })
     await store.createConversation({ id: 'c' })
     const { id: _, ...imported } = event('none')
@@ -306,9 +306,9 @@ describe('appends at once', () => {
     await store.close()
   })
 
-  it('get on where a statement may take long enough for a part of them, and not for all', async () => {
+  it('succeed in smaller batches if the whole batch exceeds the statement timeout', async () => {
     const schema = `colloquy_${(schemas += 1)}`
-    const store = await opened(schema, async (send) => send())
+    const store = await openStore(schema, async (send) => send())
     await store.createConversation({ id: 'c' })
     await store.append('c', [event('first')])
     // Fails at the tenth event as at a timeout, which a busy machine would reach earlier.
@@ -323,18 +323,18 @@ describe('appends at once', () => {
           RETURN NEW;
         END $$;
       CREATE TRIGGER slow BEFORE INSERT ON ${schema}.event FOR EACH ROW EXECUTE FUNCTION ${schema}.slow()`)
-    const hurried = postgresStore({ url: database.url, schema, listen: false })
+    const storeWithTimeout = postgresStore({ url: database.url, schema, listen: false })
     const report = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => outcomeOf(hurried.append('c', [event(`e${i}`)]))),
+      Array.from({ length: 100 }, (_, i) => outcomeOf(storeWithTimeout.append('c', [event(`e${i}`)]))),
     )
     expect(report.filter((outcome) => !isDone(outcome))).toEqual([])
-    expect((await hurried.getConversation('c'))?.version).toBe(101)
-    await hurried.close()
+    expect((await storeWithTimeout.getConversation('c'))?.version).toBe(101)
+    await storeWithTimeout.close()
     await store.close()
   })
 
-  it('get on where nothing comes back from the one under way', async () => {
-    const { store, release } = await hanging()
+  it('to one conversation do not wait for a response to an earlier append', async () => {
+    const { store, release } = await storeWithSlowFirst()
     await store.createConversation({ id: 'c' })
     const [first, ...others] = ['a', 'b', 'd'].map((id) => store.append('c', [event(id)]))
     expect((await Promise.all(others)).map(({ version }) => version)).toEqual([1, 2])
@@ -343,10 +343,10 @@ describe('appends at once', () => {
     await store.close()
   })
 
-  it('to many conversations share a call, and a second store reads what each was answered', async () => {
+  it('to many conversations share statements, and a second store reads the same results', async () => {
     let statements = 0
     const schema = `colloquy_${(schemas += 1)}`
-    const store = await opened(schema, (send) => {
+    const store = await openStore(schema, (send) => {
       statements += 1
       return send()
     })
@@ -359,18 +359,18 @@ describe('appends at once', () => {
       )
       return statements
     }
-    // In the first round each append reads its log before, over the pool's ten connections: those that arrive
-    // together share a call. On a busy machine they arrive one by one, so the least of several attempts counts.
-    let least = Infinity
-    for (let attempt = 0; attempt < 5 && least >= 20; attempt += 1) {
+    // In the first round each append first reads its log, over the pool's ten connections. Appends that arrive
+    // together share a statement. On a busy machine they arrive one by one, so use the minimum of several attempts.
+    let minimum = Infinity
+    for (let attempt = 0; attempt < 5 && minimum >= 20; attempt += 1) {
       ids = Array.from({ length: 40 }, (_, i) => `c${attempt} ${i}`)
       for (const id of ids) await store.createConversation({ id })
-      least = Math.min(least, await statementsOf(0))
+      minimum = Math.min(minimum, await statementsOf(0))
     }
-    expect(least).toBeLessThan(20)
+    expect(minimum).toBeLessThan(20)
     // The first is sent alone.
     for (const round of [1, 2]) expect(await statementsOf(round)).toBeLessThan(5)
-    const other = await opened(schema, (send) => send())
+    const other = await openStore(schema, (send) => send())
     for (const id of ids)
       expect((await other.read(id)).map((one) => one.id)).toEqual([0, 1, 2].map((n) => `${id} ${n}`))
     // The first store does not know these two appends: it decides only these two logs again.
@@ -382,7 +382,7 @@ describe('appends at once', () => {
     await other.close()
   })
 
-  it('to names with any characters end as in memory', async () => {
+  it('to ids with special characters have the same results as in memory', async () => {
     const names = [
       '"',
       '\\',
@@ -403,7 +403,7 @@ describe('appends at once', () => {
       '😀',
     ]
     const outcomes = [
-      await opened(`colloquy_${(schemas += 1)}`, (send) => send()),
+      await openStore(`colloquy_${(schemas += 1)}`, (send) => send()),
       memoryStore({ clock }),
     ].map(async (store) => {
       for (const id of names) await store.createConversation({ id })
@@ -429,9 +429,12 @@ describe('appends at once', () => {
     expect(await outcomes[0]).toEqual(await outcomes[1])
   })
 
-  it('never reach a conversation that another store has recreated with the same end', async () => {
+  it('are decided again for conversations that another store has deleted or recreated', async () => {
     const schema = `colloquy_${(schemas += 1)}`
-    const [store, other] = [await opened(schema, (send) => send()), await opened(schema, (send) => send())]
+    const [store, other] = [
+      await openStore(schema, (send) => send()),
+      await openStore(schema, (send) => send()),
+    ]
     const ids = ['a', 'deleted', 'recreated', 'b']
     for (const id of ids) await store.createConversation({ id })
     for (const id of ids) await store.append(id, [event('first')])
@@ -453,9 +456,9 @@ describe('appends at once', () => {
     await other.close()
   })
 
-  it('wait for no lock and no error of another conversation', async () => {
+  it('are not affected by locks and errors of other conversations', async () => {
     const schema = `colloquy_${(schemas += 1)}`
-    const store = await opened(schema, (send) => send())
+    const store = await openStore(schema, (send) => send())
     const ids = Array.from({ length: 9 }, (_, i) => `c${i}`)
     for (const id of ids) await store.createConversation({ id })
     for (const id of ids) await store.append(id, [event('first')])
@@ -481,8 +484,8 @@ describe('appends at once', () => {
     await store.close()
   })
 
-  it('get on where nothing comes back from the call of other conversations', async () => {
-    const { store, statements, release } = await hanging()
+  it('to several conversations do not wait for a response to another append', async () => {
+    const { store, statements, release } = await storeWithSlowFirst()
     const ids = ['a', 'b', 'd']
     for (const id of ids) await store.createConversation({ id })
     let settled = 0

@@ -1,4 +1,4 @@
-/** The PostgreSQL store passes the whole kit through a pool and skips nothing. */
+/** The PostgreSQL store passes the whole conformance kit through a pool, without skipped cases. */
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -15,18 +15,18 @@ beforeAll(async () => {
   pool = database.pool
 })
 
-beforeEach(SCHEMAS.giveBack)
+beforeEach(SCHEMAS.releaseAll)
 
 afterAll(() => database.drop())
 
-describe('the PostgreSQL store, through a pool', () => {
+describe('the PostgreSQL store, connected through a pool', () => {
   const cases = storeConformance({
     name: 'postgres',
     rows: ROWS,
     ...opener(SCHEMAS, () => ({ client: pool, pollInterval: 200 })),
   })
 
-  it('is tried in full', () => {
+  it('runs all cases of the conformance kit', () => {
     expect(cases.length).toBeGreaterThan(60)
     expect(cases.filter(({ skipped }) => skipped !== null)).toEqual([])
   })

@@ -9,7 +9,7 @@ import { type Driver, openStore } from './sqlite-drivers.ts'
 const [driver, file, work, name = '', count = '0'] = process.argv.slice(2)
 
 /** Synchronous, so that nothing reported is lost in a kill. */
-const say = (line: string): void => void writeSync(1, `${line}\n`)
+const report = (line: string): void => void writeSync(1, `${line}\n`)
 
 async function begin(store: Store): Promise<void> {
   try {
@@ -23,7 +23,7 @@ async function appendSome(store: Store): Promise<void> {
   await begin(store)
   for (let i = 0; i < Number(count); i += 1)
     await store.append('c', [{ kind: 'PauseEvent', id: `${name}-${i}` }])
-  say('done')
+  report('done')
 }
 
 /**
@@ -33,7 +33,7 @@ async function appendSome(store: Store): Promise<void> {
  */
 async function appendForever(store: Store): Promise<void> {
   await begin(store)
-  say('open')
+  report('open')
   const { version: start } = (await store.getConversation('c')) ?? { version: 0 }
   let turn = 0
   const appendNext = async (): Promise<number> => {
@@ -49,21 +49,21 @@ async function appendForever(store: Store): Promise<void> {
       return { kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content } }
     })
     const { version, headId } = await store.append('c', facts)
-    say(`${version} ${headId} ${ids.at(-1)}`)
+    report(`${version} ${headId} ${ids.at(-1)}`)
     return version
   }
   for (let round = 0; ; round += 1) {
     const appends = Array.from({ length: 1 + (round % 4) }, appendNext)
-    const refused = store.append('c', [{ kind: 'PauseEvent', id: 'refused', parent_id: 'nowhere' }])
-    const refusal: unknown = await refused.catch((error: unknown) => error)
-    if (!hasCode(refusal, 'unknown_parent')) throw new Error(`should be refused: ${String(refusal)}`)
+    const rejected = store.append('c', [{ kind: 'PauseEvent', id: 'rejected', parent_id: 'nowhere' }])
+    const error: unknown = await rejected.catch((reason: unknown) => reason)
+    if (!hasCode(error, 'unknown_parent')) throw new Error(`the append should be rejected: ${String(error)}`)
     const version = Math.max(...(await Promise.all(appends)))
     // A varying number of parts of several pages; each contains the version and the part count.
     const count = 1 + (round % 4)
     const bytes = new TextEncoder().encode(`${version} ${count} `.repeat(2_000))
     const parts = Array.from({ length: count }, (_, part) => ({ part, bytes }))
     await store.saveSnapshot('c', parts, { complete: true })
-    say(`snapshot ${version}`)
+    report(`snapshot ${version}`)
     if (version < start) throw new Error('the log has become shorter')
   }
 }

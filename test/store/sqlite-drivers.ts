@@ -34,7 +34,7 @@ export function openDatabase(driver: Driver, file: string, readOnly = false): Sq
     : new BetterSqlite3(file, { readonly: readOnly })
 }
 
-/** A caller's table next to those of the store. */
+/** A table of the caller in the database of the store. */
 export const ROWS: OwnRows = {
   insert(tx, text) {
     const database = tx as SqliteDatabase

@@ -1,6 +1,6 @@
 /**
- * Calls of one turn share a commit and end as if made in sequence, whatever the database rejects. Each caller
- * gets its own result, and failed calls leave nothing behind (design D30, laws S1, S5, S6).
+ * SQLite calls of one event loop turn share a commit and have the same results as calls in sequence, even if statements fail. Each
+ * caller gets its own result, and failed calls change nothing (design D30, laws S1, S5, S6).
  */
 
 import fc from 'fast-check'
@@ -15,17 +15,17 @@ import { DRIVERS, type Driver, openDatabase } from './sqlite-drivers.ts'
 const IDS = ['c', 'd', 'e'] as const
 
 /** A driver that counts commits and fails on demand. */
-interface Frail {
+interface FailingDatabase {
   readonly database: SqliteDatabase
   commits: number
   /** Statements that succeed before the fault. */
   remaining: number
   /** Number of failures, their SQLite result code, and whether the first one ends the transaction, as a full disk does. */
-  fault: { times: number; readonly errcode: number; readonly endsAll: boolean } | null
+  fault: { times: number; readonly errcode: number; readonly endsTransaction: boolean } | null
   hits: number
 }
 
-function frail(driver: Driver): Frail {
+function failingDatabase(driver: Driver): FailingDatabase {
   const inner = openDatabase(driver, ':memory:')
   const end = inner.prepare('ROLLBACK')
   const check = (sql: string): void => {
@@ -36,10 +36,10 @@ function frail(driver: Driver): Frail {
     if (self.remaining > 0) return
     fault.times -= 1
     self.hits += 1
-    if (fault.endsAll && sql !== 'BEGIN IMMEDIATE') end.run()
-    throw Object.assign(new Error('told to fail'), { errcode: fault.errcode })
+    if (fault.endsTransaction && sql !== 'BEGIN IMMEDIATE') end.run()
+    throw Object.assign(new Error('injected failure'), { errcode: fault.errcode })
   }
-  const self: Frail = {
+  const self: FailingDatabase = {
     commits: 0,
     remaining: 0,
     fault: null,
@@ -153,7 +153,7 @@ const turn = fc.record({
       after: fc.integer({ min: 1, max: 60 }),
       times: fc.constantFrom(1, 1, 2, 500),
       errcode: fc.constantFrom(5, 10, 13),
-      endsAll: fc.boolean(),
+      endsTransaction: fc.boolean(),
     }),
   ),
 })
@@ -170,7 +170,7 @@ const isStoreFault = (outcome: unknown): boolean =>
   'code' in outcome &&
   String(outcome.code).startsWith('store_')
 
-const everything = (store: Store): Promise<unknown> =>
+const wholeState = (store: Store): Promise<unknown> =>
   Promise.all(
     IDS.map(async (one) => [
       await store.getConversation(one),
@@ -185,60 +185,60 @@ const pause = (id: string, year: number): Fact[] => [
 ]
 
 const fail = (): never => {
-  throw new Error('told to fail')
+  throw new Error('injected failure')
 }
 
 const appendEach = async (by: Store, start: number, end: number): Promise<void> => {
   for (let n = start; n < end; n += 1) await by.append('c', [{ kind: 'PauseEvent', id: `p${n}` }])
 }
 
-describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
-  it('end as if one had come after the other, in one commit', async () => {
-    const seen = { shared: 0, refused: 0, faults: 0, lost: 0, saved: 0 }
+describe.each(DRIVERS)('SQLite calls of one event loop turn with %s', (driver) => {
+  it('have the same results as calls in sequence, in one commit', async () => {
+    const counts = { shared: 0, rejected: 0, faults: 0, allFailed: 0, allRecovered: 0 }
     await fc.assert(
       fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 5 }), async (turns) => {
-        const below = frail(driver)
+        const failing = failingDatabase(driver)
         const [model, store] = [
           memoryStore({ clock }),
-          sqliteStore({ database: below.database, clock, busyTimeout: 0 }),
+          sqliteStore({ database: failing.database, clock, busyTimeout: 0 }),
         ]
         for (const one of [model, store]) await one.createConversation({ id: 'c' })
         for (const { calls, fault } of turns) {
-          below.commits = below.hits = 0
-          below.fault = fault && { ...fault }
-          below.remaining = fault?.after ?? 0
+          failing.commits = failing.hits = 0
+          failing.fault = fault && { ...fault }
+          failing.remaining = fault?.after ?? 0
           const outcomes = await Promise.all(calls.map((each) => outcomeOf(each(store))))
-          below.fault = null
-          const { commits } = below
+          failing.fault = null
+          const { commits } = failing
           for (const [i, outcome] of outcomes.entries()) {
             // Only injected faults may fail; every other call ends as it does in the model.
-            if (isStoreFault(outcome)) expect(below.hits).toBeGreaterThan(0)
+            if (isStoreFault(outcome)) expect(failing.hits).toBeGreaterThan(0)
             else expect(outcome).toEqual(await outcomeOf((calls[i] as Call)(model)))
           }
-          expect(await everything(store)).toEqual(await everything(model))
-          const refused = outcomes.some(
+          expect(await wholeState(store)).toEqual(await wholeState(model))
+          const hasRejection = outcomes.some(
             (outcome) => typeof outcome === 'object' && outcome !== null && 'code' in outcome,
           )
-          if (below.hits === 0) {
+          if (failing.hits === 0) {
             expect(commits).toBeLessThanOrEqual(1)
-            if (calls.length > 1) seen.shared += 1
-            if (calls.length > 1 && refused) seen.refused += 1
+            if (calls.length > 1) counts.shared += 1
+            if (calls.length > 1 && hasRejection) counts.rejected += 1
           } else if (calls.length > 1) {
-            seen.faults += 1
-            if (outcomes.every(isStoreFault)) seen.lost += 1
-            if (!outcomes.some(isStoreFault)) seen.saved += 1
+            counts.faults += 1
+            if (outcomes.every(isStoreFault)) counts.allFailed += 1
+            if (!outcomes.some(isStoreFault)) counts.allRecovered += 1
           }
         }
         await Promise.all([model.close(), store.close()])
-        below.database.close()
+        failing.database.close()
       }),
       { numRuns: 100 },
     )
-    for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(4)
+    for (const [name, count] of Object.entries(counts)) expect(count, name).toBeGreaterThan(4)
   })
 
-  it('are decided on what another store over the database has written since', async () => {
-    const seen = { appended: 0, refused: 0 }
+  it('see what another store over the same database has written', async () => {
+    const counts = { appended: 0, rejected: 0 }
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(call, fc.nat(1)), { minLength: 50, maxLength: 100 }),
@@ -252,20 +252,20 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
             const outcome = await outcomeOf(each(stores[writer] as Store))
             expect(outcome).toEqual(await outcomeOf(each(model)))
             if (typeof outcome !== 'object' || outcome === null) continue
-            if ('headId' in outcome) seen.appended += 1
-            if ('code' in outcome) seen.refused += 1
+            if ('headId' in outcome) counts.appended += 1
+            if ('code' in outcome) counts.rejected += 1
           }
-          expect(await everything(stores[0] as Store)).toEqual(await everything(model))
+          expect(await wholeState(stores[0] as Store)).toEqual(await wholeState(model))
           await Promise.all([...stores, model].map((store) => store.close()))
           database.close()
         },
       ),
       { numRuns: 100 },
     )
-    for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(50)
+    for (const [name, count] of Object.entries(counts)) expect(count, name).toBeGreaterThan(50)
   })
 
-  it('are decided on the time zone, and on the shorter log, that another process has written', async () => {
+  it('use a time zone set by another store, and a log that was restored to be shorter', async () => {
     const database = openDatabase(driver, ':memory:')
     const [store, other] = [sqliteStore({ database }), sqliteStore({ database })]
     await store.createConversation({ id: 'c' })
@@ -287,12 +287,12 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
     database.close()
   })
 
-  it('are decided without an append that failed, although its id is appended elsewhere', async () => {
+  it('forget a failed append whose id another store then appends', async () => {
     const database = openDatabase(driver, ':memory:')
     const [store, other] = [sqliteStore({ database }), sqliteStore({ database })]
     await store.createConversation({ id: 'c' })
     await store.append('c', pause('a', 2020))
-    await expect(store.append('c', pause('b', 2021), { within: fail })).rejects.toThrow('told to fail')
+    await expect(store.append('c', pause('b', 2021), { within: fail })).rejects.toThrow('injected failure')
     await other.append('c', pause('b', 2030))
     await store.append('c', pause('d', 2025))
     const { items } = await store.search({ conversationId: 'c' })
@@ -300,7 +300,7 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
     database.close()
   })
 
-  it('do not fail with a call that finds a damaged row', async () => {
+  it('do not fail because one of them finds a damaged row', async () => {
     const database = openDatabase(driver, ':memory:')
     const store = sqliteStore({ database })
     for (const one of ['c', 'd']) await store.createConversation({ id: one })
@@ -310,7 +310,7 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
     database.close()
   })
 
-  it('find an id that is neither indexed nor kept in memory', async () => {
+  it('find an existing id that is neither indexed nor in memory', async () => {
     const database = openDatabase(driver, ':memory:')
     const [store, other] = [sqliteStore({ database }), sqliteStore({ database })]
     await store.createConversation({ id: 'c' })
@@ -323,17 +323,17 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
     database.close()
   })
 
-  it('are carried out by a close that comes in the same turn', async () => {
-    const below = frail(driver)
-    const store = sqliteStore({ database: below.database })
+  it('are completed before a close of the same turn', async () => {
+    const failing = failingDatabase(driver)
+    const store = sqliteStore({ database: failing.database })
     await store.createConversation({ id: 'c' })
     const appends = [1, 2, 3].map((n) => store.append('c', [{ kind: 'PauseEvent', id: `p${n}` }]))
     await store.close()
     expect((await Promise.all(appends)).map(({ version }) => version)).toEqual([1, 2, 3])
-    below.database.close()
+    failing.database.close()
   })
 
-  it('get their turn, and timers too, while one read follows the other', async () => {
+  it('run, as timers do, while a caller reads without pause', async () => {
     const store = sqliteStore({ database: openDatabase(driver, ':memory:') })
     await store.createConversation({ id: 'c' })
     const done: string[] = []
@@ -344,7 +344,7 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
     await store.close()
   })
 
-  it('leave turns to timers while a caller writes without a break, in several commits each', async () => {
+  it('let timers run while a caller writes without pause, with several writes per turn', async () => {
     const store = sqliteStore({ database: openDatabase(driver, ':memory:') })
     await store.createConversation({ id: 'c' })
     const timer = new AbortController()

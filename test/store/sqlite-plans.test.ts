@@ -1,4 +1,4 @@
-/** No statement scans or sorts more than it needs: the plans of everything the store does, with every driver (law C). */
+/** No statement scans a table or sorts: checks the plans of all statements of the store, with every driver (law C). */
 
 import { expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -11,7 +11,7 @@ import { everyFilter, everyList } from './every-list.ts'
 import { DRIVERS, openDatabase } from './sqlite-drivers.ts'
 
 /** Records every prepared statement, and prepares each text once: the store keeps only the first ones. */
-function noting(database: SqliteDatabase): {
+function recordStatements(database: SqliteDatabase): {
   readonly database: SqliteDatabase
   readonly texts: Set<string>
 } {
@@ -42,7 +42,7 @@ function plan(database: SqliteDatabase, sql: string): string[] {
 }
 
 /** Allowed scans: its own rows, the last row of the feed, and its parameters. */
-const MAY_WALK =
+const ALLOWED_SCAN =
   /^(MATERIALIZE changed$|SCAN (range|w|walked|current|changed|segment|half|s|CONSTANT ROW|\d+ CONSTANT|listed VIRTUAL|feed$|colloquy_feed$|(t|colloquy_text_pending)$|sqlite_master|\(subquery|colloquy_schema))/
 
 const FILTERS: readonly Partial<EventQuery>[] = [
@@ -67,7 +67,7 @@ const long = (id: string, length: number): Event => ({
   llm_message: { role: 'user', content: [{ image_urls: ['x'.repeat(length)] }] },
 })
 
-async function doAll(store: Store): Promise<void> {
+async function makeAllCalls(store: Store): Promise<void> {
   await store.createConversation({ id: 'c', tags: { a: 'x' } })
   await store.append('c', [pause('a'), pause('b'), pause('d', 'a'), pause('e'), pause('f', 'b')])
   await store.append('c', [pause('a'), pause('g')], { mode: 'import' })
@@ -117,28 +117,31 @@ async function doAll(store: Store): Promise<void> {
   await store.deleteConversation('c')
 }
 
-it.each(DRIVERS)('every statement goes by an index, and none sorts, with %s', async (driver) => {
+it.each(DRIVERS)('every statement uses an index, and none sorts, with %s', async (driver) => {
   const inner = openDatabase(driver, ':memory:')
-  const { database, texts } = noting(inner)
+  const { database, texts } = recordStatements(inner)
   const store = sqliteStore({ database })
-  await doAll(store)
-  const read = [...texts].filter((sql) => !/^(BEGIN|COMMIT|SAVEPOINT|RELEASE|ROLLBACK|PRAGMA)/.test(sql))
-  expect(read.length).toBeGreaterThan(100)
-  const wrong = read.flatMap((sql) =>
+  await makeAllCalls(store)
+  const statements = [...texts].filter(
+    (sql) => !/^(BEGIN|COMMIT|SAVEPOINT|RELEASE|ROLLBACK|PRAGMA)/.test(sql),
+  )
+  expect(statements.length).toBeGreaterThan(100)
+  const faults = statements.flatMap((sql) =>
     plan(inner, sql)
-      .filter((step) => !step.startsWith('SEARCH') && !MAY_WALK.test(step))
+      .filter((step) => !step.startsWith('SEARCH') && !ALLOWED_SCAN.test(step))
       .map((step) => `${step}: ${sql}`),
   )
-  expect(wrong).toEqual([])
+  expect(faults).toEqual([])
   await store.close()
   inner.close()
 })
 
-const walk = (way: string): string => `SEARCH w USING PRIMARY KEY (log=? AND kind=? AND source=? AND ${way})`
+const searchPlan = (condition: string): string =>
+  `SEARCH w USING PRIMARY KEY (log=? AND kind=? AND source=? AND ${condition})`
 
-it('a page walks the index of its order alone, both ways, from a place to a place', async () => {
+it('a page scans a range of one index, in both orders', async () => {
   const inner = openDatabase('node:sqlite', ':memory:')
-  const { database, texts } = noting(inner)
+  const { database, texts } = recordStatements(inner)
   const store = sqliteStore({ database })
   await store.createConversation({ id: 'c' })
   const steps = async (query: Partial<EventQuery>): Promise<string[]> => {
@@ -151,7 +154,7 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
   const positions = ['SEARCH w USING INDEX colloquy_event_seq (log=? AND seq>? AND seq<?)', ...result]
   expect(await steps({})).toEqual(positions)
   expect(await steps({ order: 'timestamp_desc' })).toEqual(positions)
-  const kind = walk(instants)
+  const kind = searchPlan(instants)
   expect(await steps({ kinds: ['PauseEvent'] })).toEqual([kind, kind, kind, kind, ...result])
   const pauses = ['a', 'b'].map((id): Event => ({
     kind: 'PauseEvent',
@@ -160,20 +163,20 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
   }))
   await store.append('c', pauses)
   const { cursor } = await store.search({ conversationId: 'c', limit: 1 })
-  // The same statement, which is prepared.
+  // The same statement is already prepared.
   expect(await steps({ limit: 1, ...(cursor !== null && { cursor }) })).toEqual([])
   // Events at the cursor's timestamp are scanned by position.
   const query = { kinds: ['PauseEvent'], source: 'user', limit: 1 } as const
   const page = await store.search({ ...query, conversationId: 'c' })
   expect(await steps({ ...query, ...(page.cursor !== null && { cursor: page.cursor }) })).toEqual([
-    walk('time=? AND seq>?'),
-    walk(instants),
+    searchPlan('time=? AND seq>?'),
+    searchPlan(instants),
     ...result,
   ])
   await store.close()
 })
 
-it('every key begins with the log or the conversation, except those of the lists, of items and of the feed', () => {
+it('every key starts with the log or the conversation, except the listed ones', () => {
   const keys = SCHEMA.flatMap((sql) => [
     ...sql.matchAll(/(?:INDEX \w+ ON \w+|PRIMARY KEY|UNIQUE) \(([^)]*)\)/g),
   ])

@@ -1,4 +1,4 @@
-/** Several processes open, append to and watch one file. Kills lose nothing that was acknowledged. */
+/** Several processes open, append to and watch one SQLite file. Acknowledged writes survive kills. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ afterAll(() => {
 
 interface Child {
   readonly process: ChildProcess
-  /** Complete lines so far; a kill may cut the last one short. */
+  /** Complete lines so far, without a last line that a kill has truncated. */
   readonly lines: () => readonly string[]
   /** Resolves with its standard error when it has ended. */
   readonly ended: Promise<string>
@@ -43,14 +43,14 @@ function start(driver: Driver, file: string, ...more: readonly string[]): Child 
       resolve(err)
     })
   })
-  const output = (count: number): Promise<void> =>
+  const waitForLines = (count: number): Promise<void> =>
     new Promise((resolve, reject) => {
-      const look = (): unknown => lines().length >= count && resolve()
-      child.stdout.on('data', look)
+      const check = (): unknown => lines().length >= count && resolve()
+      child.stdout.on('data', check)
       void ended.then((problem) => reject(new Error(`the child has ended: ${problem}`)))
-      look()
+      check()
     })
-  return { process: child, lines, ended, waitForLines: output }
+  return { process: child, lines, ended, waitForLines }
 }
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -64,7 +64,7 @@ async function wholeLog(store: Store): Promise<StoredEvent[]> {
   }
 }
 
-/** Checks a log against the acknowledgements and itself: whole batches, dense, HEAD and paths derived from the events. */
+/** Checks a log against the acknowledgements and itself: complete batches, positions, HEAD and paths. */
 async function check(store: Store, messages: readonly string[]): Promise<StoredEvent[]> {
   const acknowledged = messages.filter((line) => !line.startsWith('snapshot '))
   const saved = messages
@@ -120,8 +120,8 @@ function pathOf(log: readonly StoredEvent[], leafId: string): string[] {
   return path
 }
 
-describe.each(DRIVERS)('several processes with %s', (driver) => {
-  it('open a new file at once, and append without losing anything of each other', async () => {
+describe.each(DRIVERS)('several processes on a SQLite file with %s', (driver) => {
+  it('can create the file at the same time, and lose no append', async () => {
     const file = FILES.next()
     const names = ['a', 'b', 'd']
     const children = names.map((name) => start(driver, file, 'some', name, '60'))
@@ -134,13 +134,13 @@ describe.each(DRIVERS)('several processes with %s', (driver) => {
     expect(log.map(({ seq }) => seq)).toEqual(Array.from({ length: 180 }, (_, i) => i))
     expect(log.map(({ parentId }) => parentId)).toEqual([null, ...log.slice(0, -1).map(({ id }) => id)])
     for (const name of names) {
-      const ownId = log.filter(({ id }) => id?.startsWith(`${name}-`))
-      expect(ownId.map(({ id }) => id)).toEqual(Array.from({ length: 60 }, (_, i) => `${name}-${i}`))
+      const ownEvents = log.filter(({ id }) => id?.startsWith(`${name}-`))
+      expect(ownEvents.map(({ id }) => id)).toEqual(Array.from({ length: 60 }, (_, i) => `${name}-${i}`))
     }
     await store.close()
   })
 
-  it('are woken by an append of another', async () => {
+  it('are woken by an append of another process', async () => {
     const file = FILES.next()
     const store = openStore(driver, file, { pollInterval: 10 })
     // Watched before any call: the watch itself opens the file.
@@ -155,17 +155,17 @@ describe.each(DRIVERS)('several processes with %s', (driver) => {
   })
 
   it(
-    `keep what was acknowledged when one is killed, ${KILLS} times`,
+    `lose no acknowledged write when one is killed, ${KILLS} times`,
     async () => {
       let survivors = 0
       for (let round = 0; round < KILLS;) {
         // Every third file is killed during its creation.
         const file = FILES.next()
         const acknowledged: string[] = []
-        const early = Math.floor(round / 4) % 3 === 2
-        for (let life = 0; life < (early ? 1 : 4) && round < KILLS; life += 1) {
+        const isEarly = Math.floor(round / 4) % 3 === 2
+        for (let life = 0; life < (isEarly ? 1 : 4) && round < KILLS; life += 1) {
           const child = start(driver, file, 'forever', `r${round}`)
-          if (early) await sleep(60 + Math.random() * 120)
+          if (isEarly) await sleep(60 + Math.random() * 120)
           else await child.waitForLines(2)
           await sleep(Math.random() * 60)
           child.process.kill('SIGKILL')

@@ -1,4 +1,4 @@
-/** A SQLite store that only watches sees every change of another process, whatever happens to its connection. */
+/** A SQLite store that only watches is woken by every change of another process, even after faults of its connection. */
 
 import { copyFileSync, rmSync, truncateSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,7 +11,7 @@ const FILES = folder()
 afterAll(FILES.remove)
 
 /** The statements of a poll. */
-const EACH_LOOK = /data_version|DESC LIMIT 1/
+const POLL_STATEMENTS = /data_version|DESC LIMIT 1/
 
 const pause = (id: string) => ({ kind: 'PauseEvent' as const, id })
 
@@ -22,32 +22,32 @@ function open(file: string): Store {
 }
 
 /** Counts wakes after the first poll, which always wakes. */
-async function watched(store: Store, id: string | null): Promise<{ wakes: number }> {
-  const seen = { wakes: 0 }
-  store.watch(id, () => (seen.wakes += 1))
+async function startWatch(store: Store, id: string | null): Promise<{ wakes: number }> {
+  const counter = { wakes: 0 }
+  store.watch(id, () => (counter.wakes += 1))
   await new Promise((resolve) => setTimeout(resolve, 60))
-  seen.wakes = 0
-  return seen
+  counter.wakes = 0
+  return counter
 }
 
-it('is woken where another conversation of as many events was made under the id in one moment', async () => {
+it('a watch is woken by a conversation that is recreated with as many events in one transaction', async () => {
   const file = FILES.next()
   const [writing, watching] = [open(file), open(file)]
   await writing.createConversation({ id: 'c' })
   await writing.append('c', [pause('old')])
   await watching.getConversation('c')
-  const seen = await watched(watching, 'c')
+  const watch = await startWatch(watching, 'c')
   // Initializes the known state of the log.
   await writing.append('c', [pause('older')])
-  await expect.poll(() => seen.wakes).toBeGreaterThan(0)
-  const before = seen.wakes
-  const made = [
+  await expect.poll(() => watch.wakes).toBeGreaterThan(0)
+  const before = watch.wakes
+  const calls = [
     writing.deleteConversation('c'),
     writing.createConversation({ id: 'c' }),
     writing.append('c', [pause('new'), pause('newer')]),
   ]
-  await Promise.all(made)
-  await expect.poll(() => seen.wakes).toBeGreaterThan(before)
+  await Promise.all(calls)
+  await expect.poll(() => watch.wakes).toBeGreaterThan(before)
 })
 
 function change(file: string, sql: string): void {
@@ -57,43 +57,43 @@ function change(file: string, sql: string): void {
 }
 
 /** A database that reports every executed statement. */
-function heard(file: string, hear: (sql: string) => void): SqliteDatabase {
+function reportingDatabase(file: string, onStatement: (sql: string) => void): SqliteDatabase {
   const database = new DatabaseSync(file)
   return {
     exec: (sql) => database.exec(sql),
     close: () => database.close(),
     prepare(sql) {
       const statement = database.prepare(sql)
-      const listening = (call: 'get' | 'all' | 'run') =>
+      const reporting = (call: 'get' | 'all' | 'run') =>
         ((...values: never[]) => {
-          hear(sql)
+          onStatement(sql)
           return statement[call](...values)
         }) as never
-      return { get: listening('get'), all: listening('all'), run: listening('run') }
+      return { get: reporting('get'), all: reporting('all'), run: reporting('run') }
     },
   }
 }
 
-it('looks at what was written, and not at all that is watched', async () => {
+it('a poll reads only what has changed, not each watched conversation', async () => {
   const file = FILES.next()
   const writing = open(file)
   for (const id of ['c', 'd']) await writing.createConversation({ id })
-  let looks = 0
-  const database = heard(file, (sql) => (looks += Number(!EACH_LOOK.test(sql))))
+  let otherStatements = 0
+  const database = reportingDatabase(file, (sql) => (otherStatements += Number(!POLL_STATEMENTS.test(sql))))
   const watching = sqliteStore({ database, pollInterval: 5 })
   onTestFinished(() => watching.close())
   await watching.getConversation('c')
   const others = { wakes: 0 }
   for (let n = 0; n < 100; n += 1) watching.watch(`w${n}`, () => (others.wakes += 1))
   const [c, d, any] = [
-    await watched(watching, 'c'),
-    await watched(watching, 'd'),
-    await watched(watching, null),
+    await startWatch(watching, 'c'),
+    await startWatch(watching, 'd'),
+    await startWatch(watching, null),
   ]
-  looks = 0
+  otherStatements = 0
   await writing.append('c', [pause('a')])
   await expect.poll(() => Math.min(c.wakes, any.wakes), { interval: 5 }).toBeGreaterThan(0)
-  expect([d.wakes, others.wakes, looks]).toEqual([0, 0, 1])
+  expect([d.wakes, others.wakes, otherStatements]).toEqual([0, 0, 1])
   // More changes at once than a poll reads.
   change(
     file,
@@ -103,19 +103,19 @@ it('looks at what was written, and not at all that is watched', async () => {
   await expect.poll(() => Math.min(d.wakes, others.wakes / 100), { interval: 5 }).toBeGreaterThan(0)
 })
 
-it('wakes all where a database of another history is in its place', async () => {
+it('a watch is woken if the file is replaced by a database with another history', async () => {
   const file = FILES.next()
   const writing = open(file)
   await writing.createConversation({ id: 'c' })
   const watching = open(file)
   await watching.getConversation('c')
-  const seen = await watched(watching, 'c')
+  const watch = await startWatch(watching, 'c')
   // Like restoring a backup into the open file: the last row changes.
   change(file, 'UPDATE colloquy_feed SET witness = witness + 1')
-  await expect.poll(() => seen.wakes, { interval: 5 }).toBe(1)
+  await expect.poll(() => watch.wakes, { interval: 5 }).toBe(1)
 })
 
-it('is woken again after a fault dropped its connection, without any call', async () => {
+it('a watch is woken after a fault closed the connection, without another call', async () => {
   const file = FILES.next()
   const backup = FILES.next()
   const first = sqliteStore({ file })
@@ -125,10 +125,10 @@ it('is woken again after a fault dropped its connection, without any call', asyn
   copyFileSync(file, backup)
   const watching = open(file)
   await watching.getConversation('c')
-  const [one, any] = [await watched(watching, 'c'), await watched(watching, null)]
+  const [one, any] = [await startWatch(watching, 'c'), await startWatch(watching, null)]
   truncateSync(file, 4096)
   await expect(watching.append('c', [pause('b')])).rejects.toMatchObject({ code: 'store_unavailable' })
-  for (const beside of ['-wal', '-shm']) rmSync(file + beside, { force: true })
+  for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true })
   copyFileSync(backup, file)
   await new Promise((resolve) => setTimeout(resolve, 60))
   one.wakes = 0

@@ -1,4 +1,4 @@
-/** Arbitrary queries and live appends, likely to collide: taken ids, moves, leases and unusual timestamps. */
+/** Arbitrary queries and live appends that are likely to collide: equal ids, moves, leases and unusual timestamps. */
 
 import fc from 'fast-check'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
@@ -9,7 +9,7 @@ import type { AppendOptions, Store } from '../../src/store/contract/store.ts'
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
-export const only = <T extends object>(input: object): T =>
+export const withoutUndefined = <T extends object>(input: object): T =>
   Object.fromEntries(Object.entries(input).filter(([, one]) => one !== undefined)) as T
 
 const hourAt = (index: number): string => new Date(index * 3_600_000).toISOString()
@@ -52,7 +52,7 @@ export const queries = fc.array(query, { minLength: 4, maxLength: 4 })
 /** An append, a lease claim or release, or a time zone change. */
 export type Step =
   | { readonly append: readonly Event[]; readonly options: AppendOptions }
-  | { readonly lease: 'me' | 'you'; readonly give: boolean }
+  | { readonly lease: 'me' | 'you'; readonly isRelease: boolean }
   | { readonly timeZone: string | null }
 
 /** Few ids, so that they collide. */
@@ -66,7 +66,7 @@ const anyTarget = fc.oneof(
 )
 
 /** Replaces references with the ids of existing events. */
-export function resolved(one: Step, known: readonly string[]): Step {
+export function resolveTargets(one: Step, known: readonly string[]): Step {
   if (!('append' in one)) return one
   const nameOf = (target: unknown): unknown =>
     typeof target === 'string' && target.startsWith('@')
@@ -119,7 +119,7 @@ const liveEvent: fc.Arbitrary<Event> = fc
       }),
     },
   )
-  .map((event) => only<Event>(event))
+  .map((event) => withoutUndefined<Event>(event))
 
 const options: fc.Arbitrary<AppendOptions> = fc
   .record({
@@ -134,7 +134,7 @@ const options: fc.Arbitrary<AppendOptions> = fc
       fc.record({ owner: fc.constantFrom('me', 'you'), generation: fc.integer({ min: 1, max: 3 }) }),
     ),
   })
-  .map((options) => only<AppendOptions>(options))
+  .map((options) => withoutUndefined<AppendOptions>(options))
 
 export const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -147,15 +147,15 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
       options,
     }),
   },
-  { weight: 1, arbitrary: fc.record({ lease: fc.constantFrom('me', 'you'), give: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ lease: fc.constantFrom('me', 'you'), isRelease: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ timeZone: fc.constantFrom('Europe/Berlin', 'America/Lima', null) }) },
 )
 
 /** Performs a step and returns the store's result. */
-export async function perform(store: Store, id: string, one: Step): Promise<unknown> {
+export async function performStep(store: Store, id: string, one: Step): Promise<unknown> {
   if ('append' in one) return store.append(id, one.append, one.options)
   if ('timeZone' in one) return store.updateConversation(id, one)
-  if (!one.give) return store.acquireLease(id, one.lease, 1000)
+  if (!one.isRelease) return store.acquireLease(id, one.lease, 1000)
   const lease = await store.getLease(id)
   return lease === null ? null : store.releaseLease(lease)
 }

@@ -1,4 +1,4 @@
-/** Every store passes the cases of text search. */
+/** Text search: conformance cases for every store, background indexing, cost, and deletion. */
 
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -20,7 +20,7 @@ const parts = ['text'] as const
 
 const open = async () => memoryStore({ fullText: true })
 
-describe('the memory store searches text', () => {
+describe('text search in the memory store', () => {
   for (const { name, run } of storeConformance({ name: 'memory', fullText: true, parts, open })) it(name, run)
 })
 
@@ -30,27 +30,27 @@ afterAll(FILES.remove)
 it.each([
   ['memory', () => memoryStore({ fullText: true })],
   ['SQLite', () => sqliteStore({ file: ':memory:', fullText: true })],
-] as const)('%s accepts and indexes the events that a store without an index accepts', async (_, make) => {
+] as const)('the %s store with a text index accepts malformed tool results', async (_, make) => {
   const store = make()
   await store.createConversation({ id: 'c' })
-  const lacking = [{}, { observation: null }, { error: 7 }].flatMap((fields, n) =>
+  const malformed = [{}, { observation: null }, { error: 7 }].flatMap((fields, n) =>
     ['ObservationEvent', 'AgentErrorEvent'].map((kind) => ({ kind, id: `${kind} ${n}`, ...fields })),
   )
-  for (const fact of lacking) await store.append('c', [fact as object as Fact])
-  await store.append('c', [say('m', 'word')])
-  expect((await store.getConversation('c'))?.version).toBe(lacking.length + 1)
+  for (const fact of malformed) await store.append('c', [fact as object as Fact])
+  await store.append('c', [message('m', 'word')])
+  expect((await store.getConversation('c'))?.version).toBe(malformed.length + 1)
   expect(await idsOf(store, 'word')).toEqual(['m'])
   await store.close()
 })
 
 for (const driver of DRIVERS)
-  describe(`the SQLite store with ${driver} searches text`, () => {
+  describe(`text search in the SQLite store with ${driver}`, () => {
     const { open, reopen } = opener(driver, FILES, { fullText: true })
     for (const { name, run } of storeConformance({ name: driver, fullText: true, parts, open, reopen }))
       it(name, run)
   })
 
-describe('the PostgreSQL store searches text', () => {
+describe('text search in the PostgreSQL store', () => {
   let database: PooledDatabase
   let pool: pg.Pool
   const SCHEMAS = schemas('texts', () => pool)
@@ -59,27 +59,27 @@ describe('the PostgreSQL store searches text', () => {
     database = await pooledDatabase()
     pool = database.pool
   })
-  beforeEach(SCHEMAS.giveBack)
+  beforeEach(SCHEMAS.releaseAll)
   afterAll(() => database.drop())
 
   const stores = postgresOpener(SCHEMAS, () => ({ client: pool, pollInterval: 200, fullText: true }))
   for (const { name, run } of storeConformance({ name: 'postgres', fullText: true, parts, ...stores }))
     it(name, run)
 
-  it('indexes a database that had no index, and finds its words by the index', async () => {
-    const schema = await SCHEMAS.take()
+  it('indexes an existing database, and uses the index', async () => {
+    const schema = await SCHEMAS.acquire()
     const before = postgresStore({ client: pool, schema })
     await before.createConversation({ id: 'a' })
     await before.append(
       'a',
-      Array.from({ length: 450 }, (_, n) => say(`a${n}`, `word number${n}`)),
+      Array.from({ length: 450 }, (_, n) => message(`a${n}`, `word number${n}`)),
     )
     await before.close()
     const [one, other] = [0, 1].map(() => postgresStore({ client: pool, schema, fullText: true }))
     if (one === undefined || other === undefined) return
     await Promise.all([one.textIndex(), other.textIndex()])
-    await one.append('a', [say('new', 'word number7')])
-    await complete(one)
+    await one.append('a', [message('new', 'word number7')])
+    await untilIndexed(one)
     expect(await idsOf(other, 'number7')).toEqual(['a7', 'new'])
     const client = await pool.connect()
     await client.query('SET enable_seqscan = off')
@@ -97,11 +97,11 @@ describe('the PostgreSQL store searches text', () => {
     await other.close()
   })
 
-  it('indexes no text that is erased between its reading and its writing', async () => {
-    const schema = await SCHEMAS.take()
+  it('does not index text that is erased between reading and indexing it', async () => {
+    const schema = await SCHEMAS.acquire()
     const plain = postgresStore({ client: pool, schema })
     await plain.createConversation({ id: 'a' })
-    await plain.append('a', [say('a0', 'secretword')])
+    await plain.append('a', [message('a0', 'secretword')])
     const before = (await plain.get('a', 'a0'))?.fact
     if (before === undefined) throw new Error('no event')
     const after = { ...before, llm_message: { role: 'user', content: [{ text: 'gone' }] } } as Fact
@@ -116,7 +116,7 @@ describe('the PostgreSQL store searches text', () => {
       fullText: true,
     })
     await indexing.textIndex()
-    await complete(indexing)
+    await untilIndexed(indexing)
     expect(erased).not.toBeNull()
     await erased
     expect(await idsOf(indexing, 'secretword')).toEqual([])
@@ -128,14 +128,14 @@ describe('the PostgreSQL store searches text', () => {
 
 /** A pool that does something after each statement that reads bodies of events. */
 function afterReading(pool: pg.Pool, act: () => Promise<void>): pg.Pool {
-  const acting = <C extends pg.Pool | pg.PoolClient>(client: C): C =>
+  const proxied = <C extends pg.Pool | pg.PoolClient>(client: C): C =>
     new Proxy(client, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name, target)
         if (typeof value !== 'function') return value
         return async (...input: readonly unknown[]) => {
           const result: unknown = await value.apply(target, input)
-          if (name === 'connect') return acting(result as pg.PoolClient)
+          if (name === 'connect') return proxied(result as pg.PoolClient)
           if (
             name === 'query' &&
             /^SELECT[^]*\bbody\b[^]*FROM[^]*\bevent\b/.test(JSON.stringify(input[0]).slice(1))
@@ -145,17 +145,17 @@ function afterReading(pool: pg.Pool, act: () => Promise<void>): pg.Pool {
         }
       },
     })
-  return acting(pool)
+  return proxied(pool)
 }
 
-const say = (id: string, text: string): Event => ({
+const message = (id: string, text: string): Event => ({
   kind: 'MessageEvent',
   id,
   source: 'user',
   llm_message: { role: 'user', content: [{ text }] },
 })
 
-async function complete(store: Store): Promise<void> {
+async function untilIndexed(store: Store): Promise<void> {
   await expect
     .poll(async () => {
       const { indexed, total } = await store.textIndex()
@@ -191,57 +191,67 @@ function counting(
   }
 }
 
-it('an append to an indexed log of SQLite reads the log only before the first', async () => {
+it('SQLite reads the row of an indexed log only before the first of several appends', async () => {
   const work = { statements: 0, rows: 0, texts: [] as string[] }
   const database = counting(openDatabase('node:sqlite', ':memory:'), work)
   const store = sqliteStore({ database, fullText: true })
   await store.createConversation({ id: 'a' })
-  for (let nth = 0; nth < 5; nth += 1) await store.append('a', [say(`m${nth}`, `word${nth}`)])
+  for (let nth = 0; nth < 5; nth += 1) await store.append('a', [message(`m${nth}`, `word${nth}`)])
   expect(work.texts.filter((sql) => sql.includes('FROM colloquy_log WHERE conversation_id'))).toHaveLength(1)
   expect(await idsOf(store, 'word4')).toEqual(['m4'])
   expect(await store.textIndex()).toEqual({ indexed: 5, total: 5 })
   await store.close()
 })
 
-describe('what a caller may not read', () => {
+describe('conversations of other owners', () => {
   it.each([
     ['by rank', { order: 'rank' }],
     ['by time', { order: 'time' }],
-    ['by rank in public', { order: 'rank', public: true }],
-  ] as const)('costs a search of SQLite no statement and no row, %s', async (_, query) => {
-    const costs = []
-    for (const words of ['other things', 'deploy deploy deploy']) {
-      const work = { statements: 0, rows: 0 }
-      const database = counting(openDatabase('node:sqlite', ':memory:'), work)
-      const store = sqliteStore({ database, fullText: true })
-      await store.createConversation({ id: 'own', owner: 'ann', public: true })
-      for (let nth = 0; nth < 7; nth += 1) await store.append('own', [say(`own${nth}`, `deploy ${nth}`)])
-      await store.createConversation({ id: 'private', owner: 'bob' })
-      // More than are ranked at once, newer, and better matches.
-      const events = Array.from({ length: MAX_RANKED + 500 }, (__, nth) => say(`other${nth}`, words))
-      await store.append('private', events)
-      Object.assign(work, { statements: 0, rows: 0 })
-      const first = await store.searchText({ query: 'deploy', owner: 'ann', limit: 5, ...query })
-      const cursor = first.cursor ?? ''
-      const second = await store.searchText({ query: 'deploy', owner: 'ann', limit: 5, cursor, ...query })
-      costs.push({ ...work, ids: [...first.items, ...second.items].map(({ id }) => id), end: second.cursor })
-      await store.close()
-    }
-    expect(costs[0]?.ids).toHaveLength(7)
-    expect(costs[0]?.rows).toBeLessThan(20)
-    expect(costs[1]).toEqual(costs[0])
-  })
+    ['by rank in public conversations', { order: 'rank', public: true }],
+  ] as const)(
+    'do not affect the number of statements and rows of a search in SQLite, %s',
+    async (_, query) => {
+      const costs = []
+      for (const words of ['other things', 'deploy deploy deploy']) {
+        const work = { statements: 0, rows: 0 }
+        const database = counting(openDatabase('node:sqlite', ':memory:'), work)
+        const store = sqliteStore({ database, fullText: true })
+        await store.createConversation({ id: 'own', owner: 'ann', public: true })
+        for (let nth = 0; nth < 7; nth += 1)
+          await store.append('own', [message(`own${nth}`, `deploy ${nth}`)])
+        await store.createConversation({ id: 'private', owner: 'bob' })
+        // More than are ranked at once, newer, and better matches.
+        const events = Array.from({ length: MAX_RANKED + 500 }, (__, nth) => message(`other${nth}`, words))
+        await store.append('private', events)
+        Object.assign(work, { statements: 0, rows: 0 })
+        const first = await store.searchText({ query: 'deploy', owner: 'ann', limit: 5, ...query })
+        const cursor = first.cursor ?? ''
+        const second = await store.searchText({ query: 'deploy', owner: 'ann', limit: 5, cursor, ...query })
+        costs.push({
+          ...work,
+          ids: [...first.items, ...second.items].map(({ id }) => id),
+          end: second.cursor,
+        })
+        await store.close()
+      }
+      expect(costs[0]?.ids).toHaveLength(7)
+      expect(costs[0]?.rows).toBeLessThan(20)
+      expect(costs[1]).toEqual(costs[0])
+    },
+  )
 })
 
-describe('a SQLite database that had no index of text', () => {
-  it('is indexed in the background, continues where it broke off, and by several processes at once', async () => {
+describe('the text index of SQLite', () => {
+  it('is built in the background, resumes after a close, and can be built by two stores at once', async () => {
     const file = FILES.next()
     const before = sqliteStore({ file, synchronous: 'normal' })
     await expect(before.searchText({ query: 'word' })).rejects.toMatchObject({ code: 'invalid_query' })
     const ids: string[] = []
     for (const name of ['a', 'b', 'c']) {
       await before.createConversation({ id: name })
-      const events = Array.from({ length: 450 }, (_, n) => say(`${name}${n}`, `word number${n} of ${name}`))
+      const events = Array.from({ length: 450 }, (_, n) =>
+        message(`${name}${n}`, `word number${n} of ${name}`),
+      )
       await before.append(name, events)
       ids.push(...events.flatMap(({ id }) => id ?? []))
     }
@@ -253,9 +263,9 @@ describe('a SQLite database that had no index of text', () => {
     const [one, other] = [0, 1].map(() => sqliteStore({ file, synchronous: 'normal', fullText: true }))
     if (one === undefined || other === undefined) return
     // An append to a log without an index is indexed after the earlier events.
-    await one.append('c', [say('new', 'word that is new')])
+    await one.append('c', [message('new', 'word that is new')])
     await other.textIndex()
-    await complete(one)
+    await untilIndexed(one)
     const matches: string[] = []
     for (let cursor: string | null = null; ;) {
       const page = await other.searchText({ query: 'word', limit: 100, ...(cursor !== null && { cursor }) })
@@ -269,28 +279,28 @@ describe('a SQLite database that had no index of text', () => {
     await other.close()
   })
 
-  it('is indexed in the background also if the first call appends many events', async () => {
+  it('is built in the background if the first call appends many events', async () => {
     const file = FILES.next()
     const before = sqliteStore({ file, synchronous: 'normal' })
     for (const name of ['a', 'b']) await before.createConversation({ id: name })
-    await before.append('a', [say('old', 'word')])
+    await before.append('a', [message('old', 'word')])
     await before.close()
     const store = sqliteStore({ file, synchronous: 'normal', fullText: true })
     await store.append(
       'b',
-      Array.from({ length: 300 }, (_, n) => say(`b${n}`, 'other')),
+      Array.from({ length: 300 }, (_, n) => message(`b${n}`, 'other')),
     )
-    await complete(store)
+    await untilIndexed(store)
     expect(await idsOf(store, 'word')).toEqual(['old'])
     await store.close()
   })
 
-  it('is indexed in the background behind a body that was damaged', async () => {
+  it('is built in the background beyond a damaged body', async () => {
     const file = FILES.next()
     const before = sqliteStore({ file, synchronous: 'normal' })
     for (const name of ['a', 'b']) {
       await before.createConversation({ id: name })
-      await before.append(name, [say(`${name}0`, 'word')])
+      await before.append(name, [message(`${name}0`, 'word')])
     }
     await before.close()
     const database = new DatabaseSync(file)
@@ -301,36 +311,36 @@ describe('a SQLite database that had no index of text', () => {
     await store.close()
   })
 
-  it('is indexed also with what another process appends without an index meanwhile', async () => {
+  it('includes events that another store without an index appends', async () => {
     const file = FILES.next()
     const store = sqliteStore({ file, synchronous: 'normal', fullText: true })
     await store.createConversation({ id: 'a' })
-    await store.append('a', [say('a0', 'word')])
-    // The first look for events without an index is over.
+    await store.append('a', [message('a0', 'word')])
+    // Wait until the first search for events without an index has finished.
     await new Promise((resolve) => setTimeout(resolve, 500))
     const other = sqliteStore({ file, synchronous: 'normal' })
-    await other.append('a', [say('a1', 'word')])
-    await store.append('a', [say('a2', 'word')])
+    await other.append('a', [message('a1', 'word')])
+    await store.append('a', [message('a2', 'word')])
     await expect.poll(() => idsOf(store, 'word')).toEqual(['a0', 'a1', 'a2'])
-    await complete(store)
+    await untilIndexed(store)
     await other.close()
     await store.close()
   })
 
-  it('keeps no byte of a deleted conversation, whether its texts were in the index or not', async () => {
+  it('contains no bytes of a deleted conversation, whether or not it was already indexed', async () => {
     for (const pause of [0, 1_000]) {
       const file = FILES.next()
       const store = sqliteStore({ file, fullText: true })
       for (const id of ['kept', 'gone']) await store.createConversation({ id })
       await store.append(
         'kept',
-        Array.from({ length: 50 }, (_, n) => say(`k${n}`, `ordinary text ${n}`)),
+        Array.from({ length: 50 }, (_, n) => message(`k${n}`, `ordinary text ${n}`)),
       )
       await store.append(
         'gone',
-        Array.from({ length: 1_000 }, (_, n) => say(`g${n}`, `zyzzyva${n} ordinary`)),
+        Array.from({ length: 1_000 }, (_, n) => message(`g${n}`, `zyzzyva${n} ordinary`)),
       )
-      // They are indexed by then.
+      // After the longer pause they are indexed.
       await new Promise((resolve) => setTimeout(resolve, pause))
       expect(await idsOf(store, 'zyzzyva7')).toEqual(['g7'])
       await store.deleteConversation('gone')
@@ -356,13 +366,13 @@ describe('a SQLite database that had no index of text', () => {
     }
   })
 
-  it('keeps no text of a conversation whose deletion was repeated after it had failed', async () => {
+  it('contains no text of a conversation whose deletion failed at first and was retried', async () => {
     const file = FILES.next()
     const indexing = sqliteStore({ file, synchronous: 'normal', fullText: true })
     await indexing.createConversation({ id: 'a' })
     await indexing.append(
       'a',
-      Array.from({ length: 100 }, (_, n) => say(`a${n}`, `word ${n}`)),
+      Array.from({ length: 100 }, (_, n) => message(`a${n}`, `word ${n}`)),
     )
     await indexing.close()
     const database = new DatabaseSync(file)
@@ -391,10 +401,10 @@ describe('a SQLite database that had no index of text', () => {
     database.close()
   })
 
-  it('has the text of an erased event found by its time, however many its conversation has', async () => {
+  it('replaces the text of an erased event by key, without scanning the conversation', async () => {
     const { store, planOf } = observedStore()
     await store.createConversation({ id: 'c' })
-    const { events } = await store.append('c', [say('a', 'secret'), say('b', 'word')])
+    const { events } = await store.append('c', [message('a', 'secret'), message('b', 'word')])
     const before = events[0]?.fact
     if (before === undefined) throw new Error('no event')
     const after = { ...before, llm_message: { role: 'user', content: [{ text: 'gone' }] } } as Fact
@@ -408,7 +418,7 @@ describe('a SQLite database that had no index of text', () => {
     await store.close()
   })
 
-  it('is searched by index, also where a statement combines both parts of it', async () => {
+  it('is used by every search, also for statements that combine indexed and pending text', async () => {
     const { store, planOf } = observedStore()
     await store.createConversation({ id: 'c', tags: { team: 'a' }, owner: 'ann' })
     for (const order of ['time', 'rank'] as const)

@@ -1,6 +1,6 @@
 /**
- * Parent and HEAD (design D7, D8) in the log, the memory store and a store that decides on partial knowledge
- * of a database, each compared with the naive model.
+ * Parents and HEAD (design D7, D8) of `replay`, the memory store and the PostgreSQL store, which does not load the
+ * whole log, each compared with a simple model.
  */
 
 import fc from 'fast-check'
@@ -37,14 +37,14 @@ const ref = fc.oneof(
   fc.constantFrom('__root__', 'nowhere', '', 'e\u0000', '__proto__'),
 )
 
-interface Asked {
-  readonly says: 'pause' | 'move' | 'stats'
+interface EventPlan {
+  readonly type: 'pause' | 'move' | 'stats'
   readonly parent: Ref
   readonly value: Ref
 }
 
-const requests: fc.Arbitrary<Asked> = fc.record({
-  says: fc.oneof(
+const plan: fc.Arbitrary<EventPlan> = fc.record({
+  type: fc.oneof(
     { weight: 5, arbitrary: fc.constant('pause' as const) },
     { weight: 3, arbitrary: fc.constant('move' as const) },
     { weight: 4, arbitrary: fc.constant('stats' as const) },
@@ -58,39 +58,39 @@ const requests: fc.Arbitrary<Asked> = fc.record({
 })
 
 /** A chain of state updates, and a move to one of them. */
-const climb: fc.Arbitrary<Asked[]> = fc
-  .record({ first: requests, length: fc.integer({ min: 1, max: 3 }), back: fc.integer({ min: -3, max: -1 }) })
+const updateChain: fc.Arbitrary<EventPlan[]> = fc
+  .record({ first: plan, length: fc.integer({ min: 1, max: 3 }), back: fc.integer({ min: -3, max: -1 }) })
   .map(({ first, length, back }) => [
     first,
-    ...Array.from({ length }, (): Asked => ({ says: 'stats', parent: -1, value: null })),
-    { says: 'move', parent: undefined, value: back },
+    ...Array.from({ length }, (): EventPlan => ({ type: 'stats', parent: -1, value: null })),
+    { type: 'move', parent: undefined, value: back },
   ])
 
 const batches = fc.array(
   fc.oneof(
-    { weight: 3, arbitrary: fc.array(requests, { minLength: 1, maxLength: 1 }) },
-    { weight: 2, arbitrary: fc.array(requests, { minLength: 2, maxLength: 6 }) },
-    climb,
+    { weight: 3, arbitrary: fc.array(plan, { minLength: 1, maxLength: 1 }) },
+    { weight: 2, arbitrary: fc.array(plan, { minLength: 2, maxLength: 6 }) },
+    updateChain,
   ),
   { minLength: 3, maxLength: 20 },
 )
 
-function eventAt(n: number, { says, parent, value }: Asked): Event {
+function eventAt(n: number, { type, parent, value }: EventPlan): Event {
   const idOf = (one: Ref): Ref => (typeof one === 'number' ? `e${n + one}` : one)
   const common = { id: `e${n}`, ...(parent !== undefined && { parent_id: idOf(parent) as string | null }) }
-  if (says === 'pause') return { kind: 'PauseEvent', ...common }
-  const key = says === 'move' ? 'leaf_event_id' : 'stats'
+  if (type === 'pause') return { kind: 'PauseEvent', ...common }
+  const key = type === 'move' ? 'leaf_event_id' : 'stats'
   return { kind: 'ConversationStateUpdateEvent', ...common, key, value: idOf(value) as string | null }
 }
 
 /** The model's result for a batch after the accepted events: the error code, or the parents and HEAD. */
-function byModel(nodes: readonly Node[], from: number) {
+function modelResult(nodes: readonly Node[], from: number) {
   const idOf = (index: number | null): string | null => (index === null ? null : (nodes[index]?.id ?? null))
-  const refused = nodes
+  const warning = nodes
     .slice(from)
     .flatMap(({ warnings }) => warnings)
-    .map((warning) => (warning === 'unknown_parent' ? warning : 'unknown_event'))[0]
-  if (refused !== undefined) return refused
+    .map((code) => (code === 'unknown_parent' ? code : 'unknown_event'))[0]
+  if (warning !== undefined) return warning
   return {
     parents: nodes.slice(from).map(({ parent }) => idOf(parent)),
     headId: idOf(nodes.at(-1)?.head ?? null),
@@ -104,35 +104,37 @@ const report = ({ events, headId, version }: AppendResult) => ({
   version,
 })
 
-it('every application of the rule gives the parents, the HEAD and the refusals of the naive model', async () => {
-  const seen = { unknown_parent: 0, unknown_event: 0, up: 0, far: 0 }
+it('replay and both stores have the same parents, HEAD and rejections as the model', async () => {
+  const counts = { unknown_parent: 0, unknown_event: 0, up: 0, far: 0 }
   await fc.assert(
     fc.asyncProperty(batches, async (all) => {
       const id = `c${(runs += 1)}`
       const memory = memoryStore()
       await memory.createConversation({ id })
       await postgres.createConversation({ id })
-      const everything: Event[] = []
+      const allEvents: Event[] = []
       const accepted: Event[] = []
       let before: readonly Node[] = []
       for (const batch of all) {
-        const events = batch.map((one, i) => eventAt(everything.length + i, one))
-        everything.push(...events)
+        const events = batch.map((one, i) => eventAt(allEvents.length + i, one))
+        allEvents.push(...events)
         const nodes = readTree([...accepted, ...events])
-        const expected = byModel(nodes, accepted.length)
+        const expected = modelResult(nodes, accepted.length)
 
-        const decided = await memory.append(id, events).then(report, (error: { code: string }) => error.code)
-        expect(decided).toEqual(expected)
-        const placed = await postgres.append(id, events).then(report, (error: { code: string }) => error.code)
-        expect(placed).toEqual(expected)
+        const inMemory = await memory.append(id, events).then(report, (error: { code: string }) => error.code)
+        expect(inMemory).toEqual(expected)
+        const inPostgres = await postgres
+          .append(id, events)
+          .then(report, (error: { code: string }) => error.code)
+        expect(inPostgres).toEqual(expected)
 
         if (typeof expected === 'string') {
-          seen[expected] += 1
+          counts[expected] += 1
           continue
         }
         for (const node of nodes.slice(accepted.length)) {
-          const climbed = node.moved ? updatesAbove(nodes, node.event) : 0
-          if (climbed > 0) seen[climbed === 1 ? 'up' : 'far'] += 1
+          const updates = node.moved ? updatesAbove(nodes, node.event) : 0
+          if (updates > 0) counts[updates === 1 ? 'up' : 'far'] += 1
         }
         accepted.push(...events)
         before = nodes
@@ -143,8 +145,8 @@ it('every application of the rule gives the parents, the HEAD and the refusals o
       )
 
       // The log accepts everything.
-      const nodes = readTree(everything, id)
-      const { log } = replay(everything, { conversationId: id })
+      const nodes = readTree(allEvents, id)
+      const { log } = replay(allEvents, { conversationId: id })
       expect([...log.entries].map(({ parent }) => parent?.seq ?? null)).toEqual(
         nodes.map(({ parent }) => parent),
       )
@@ -155,18 +157,18 @@ it('every application of the rule gives the parents, the HEAD and the refusals o
     }),
     { numRuns: 120 },
   )
-  for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(15)
+  for (const [name, count] of Object.entries(counts)) expect(count, name).toBeGreaterThan(15)
 })
 
 /** State updates between the target of a move, included, and the resulting HEAD. */
 function updatesAbove(nodes: readonly Node[], move: Event | null): number {
   const value = move?.kind === 'ConversationStateUpdateEvent' ? move.value : null
-  let climbed = 0
+  let updates = 0
   for (
     let index = typeof value === 'string' ? positionOf(nodes, value) : null;
     index !== null && nodes[index]?.kind === 'ConversationStateUpdateEvent';
     index = nodes[index]?.parent ?? null
   )
-    climbed += 1
-  return climbed
+    updates += 1
+  return updates
 }

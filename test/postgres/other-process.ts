@@ -8,10 +8,10 @@ const [url = '', schema = ''] = process.argv.slice(2)
 
 /** Poll interval, longer than any test, so that only notifications wake. */
 const NEVER = 2 ** 30
-const say = (line: string): boolean => process.stdout.write(`${line}\n`)
+const printLine = (line: string): boolean => process.stdout.write(`${line}\n`)
 const store = postgresStore({ url, schema, pollInterval: NEVER })
 
-const COMMANDS: Readonly<Record<string, (word: string) => Promise<unknown>>> = {
+const COMMANDS: Readonly<Record<string, (argument: string) => Promise<unknown>>> = {
   /** Opens stores at the same time, each with a first call. */
   open: async (count) => {
     const stores = Array.from({ length: Number(count) }, () => postgresStore({ url, schema }))
@@ -19,26 +19,26 @@ const COMMANDS: Readonly<Record<string, (word: string) => Promise<unknown>>> = {
     await Promise.all(stores.map((one) => one.close()))
   },
   append: (id) => store.append('c', [{ kind: 'PauseEvent', id }]),
-  /** From now on, answers each `ping…` event when woken. */
+  /** Replies to each `ping…` event when a watch wakes. */
   echo: async () => {
     store.watch('c', () => {
-      void answer().catch((error: unknown) => {
+      void reply().catch((error: unknown) => {
         if (!hasCode(error, 'store_unavailable')) throw error
       })
     })
   },
 }
 
-async function answer(): Promise<void> {
+async function reply(): Promise<void> {
   const [last] = await store.read('c', { direction: 'backward', limit: 1 })
   const id = last?.id ?? ''
-  if (id.startsWith('ping')) await store.append('c', [{ kind: 'PauseEvent', id: `answer to ${id}` }])
+  if (id.startsWith('ping')) await store.append('c', [{ kind: 'PauseEvent', id: `reply to ${id}` }])
 }
 
-say('here')
+printLine('ready')
 for await (const line of createInterface({ input: process.stdin })) {
-  const [command = '', word = ''] = line.split(' ')
-  await COMMANDS[command]?.(word)
-  say(line)
+  const [command = '', argument = ''] = line.split(' ')
+  await COMMANDS[command]?.(argument)
+  printLine(line)
 }
 await store.close()

@@ -1,4 +1,4 @@
-/** Faults below a PostgreSQL store, caused for real and then removed. */
+/** Real faults of a PostgreSQL server that can be undone. */
 
 import { existsSync } from 'node:fs'
 import { rename, rm, stat, symlink } from 'node:fs/promises'
@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { ErrorCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
-import { until, waiting } from './bystander.ts'
-import { APP, type Place } from './place.ts'
+import { until, waiting } from './sql-sessions.ts'
+import { APP, type FaultDatabase } from './fault-database.ts'
 
-/** A small event, after HEAD unless a parent is given. */
+/** A small event. Its parent is HEAD by default. */
 export const pause = (id: string, parent?: string): Event => ({
   kind: 'PauseEvent',
   id,
@@ -29,78 +29,81 @@ const message = (id: string, size: number): Event => ({
 })
 
 /** Removes the fault. */
-export type End = () => Promise<unknown>
+export type Undo = () => Promise<unknown>
 
-export interface Cause {
+export interface Fault {
   readonly name: string
   readonly code: ErrorCode
-  readonly says: RegExp
+  readonly message: RegExp
   /** Causes the fault for an open store. */
-  begin(index: Place): Promise<End>
+  begin(database: FaultDatabase): Promise<Undo>
   /** Runs while a call waits. */
-  during?(index: Place): Promise<unknown>
+  during?(database: FaultDatabase): Promise<unknown>
   /** Events to append. Default: one small event. */
   readonly facts?: readonly Event[]
   /** Whether reads still work. */
   readonly readable?: boolean
-  /** Whether a store opened during the fault fails too. */
+  /** Whether a store that is opened during the fault fails too. */
   readonly atOpening?: boolean
   /** Whether a connection that was accepted just before the fault may survive it. */
-  readonly mayBeLate?: boolean
+  readonly mayConnectLate?: boolean
 }
 
 /** Locks the conversation's row in another session. */
-export async function holdRow({ rival }: Place): Promise<End> {
+export async function holdRow({ rival }: FaultDatabase): Promise<Undo> {
   await rival.query('BEGIN')
   await rival.query(`SELECT FROM colloquy.log WHERE conversation_id = 'c' FOR UPDATE`)
   return () => rival.query('ROLLBACK')
 }
 
 /** Changes the store user's settings for new connections. */
-async function set({ name, rule, cut: end }: Place, ...settings: readonly string[]): Promise<void> {
-  await rule(...settings.map((setting) => `ALTER ROLE app IN DATABASE ${name} SET ${setting}`))
-  await end()
+async function set(
+  { name, asSuperuser, cutConnections }: FaultDatabase,
+  ...settings: readonly string[]
+): Promise<void> {
+  await asSuperuser(...settings.map((setting) => `ALTER ROLE app IN DATABASE ${name} SET ${setting}`))
+  await cutConnections()
 }
 
-async function reset({ name, rule, cut: end }: Place): Promise<void> {
-  await rule(`ALTER ROLE app IN DATABASE ${name} RESET ALL`)
-  await end()
+async function reset({ name, asSuperuser, cutConnections }: FaultDatabase): Promise<void> {
+  await asSuperuser(`ALTER ROLE app IN DATABASE ${name} RESET ALL`)
+  await cutConnections()
 }
 
-/** All faults, with the error code they cause. */
-export const CAUSES: readonly Cause[] = [
+/** All faults, with the error code that they cause. */
+export const FAULTS: readonly Fault[] = [
   {
-    name: 'a connection that ends in the middle of a call',
+    name: 'the connection ends during a call',
     code: 'store_unavailable',
-    says: /terminat/,
+    message: /terminat/,
     readable: true,
     begin: holdRow,
-    during: async ({ looker, name, cut: end }) => {
-      await until(async () => (await waiting(looker, name)) > 0)
-      await end()
+    during: async ({ observer, name, cutConnections }) => {
+      await until(async () => (await waiting(observer, name)) > 0)
+      await cutConnections()
     },
   },
   {
-    name: 'a server that restarts in the middle of a call',
+    name: 'the server restarts during a call',
     code: 'store_unavailable',
-    says: /terminat|starting|shutting/,
+    message: /terminat|starting|shutting/,
     readable: true,
-    begin: async (index) => {
-      await holdRow(index)
+    begin: async (database) => {
+      await holdRow(database)
       return async () => undefined
     },
-    during: async ({ looker, name, server }) => {
-      await until(async () => (await waiting(looker, name)) > 0)
+    during: async ({ observer, name, server }) => {
+      await until(async () => (await waiting(observer, name)) > 0)
       await server.restart()
     },
   },
   {
-    name: 'a server that is down',
+    name: 'the server is down',
     code: 'store_unavailable',
-    says: /ECONNREFUSED|terminat/,
+    message: /ECONNREFUSED|terminat/,
     atOpening: true,
-    begin: async ({ rival, looker, server }) => {
-      const gone = [rival, looker].map((one) => new Promise<void>((resolve) => one.once('end', resolve)))
+    begin: async ({ rival, observer, server }) => {
+      const gone = [rival, observer].map((one) => new Promise<void>((resolve) => one.once('end', resolve)))
       await server.kill()
       // The server's children end when they notice its death.
       await Promise.all(gone)
@@ -109,109 +112,109 @@ export const CAUSES: readonly Cause[] = [
     },
   },
   {
-    name: 'a server that takes no writes',
+    name: 'transactions are read-only',
     code: 'store_read_only',
-    says: /read-only/,
+    message: /read-only/,
     readable: true,
     atOpening: true,
-    begin: async (index) => {
-      await set(index, 'default_transaction_read_only = on')
-      return () => reset(index)
+    begin: async (database) => {
+      await set(database, 'default_transaction_read_only = on')
+      return () => reset(database)
     },
   },
   {
-    name: 'a user who may not write',
+    name: 'the user has no write privileges',
     code: 'store_read_only',
-    says: /permission denied/,
+    message: /permission denied/,
     readable: true,
-    begin: async ({ rule }) => {
-      await rule('REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA colloquy FROM app')
-      return () => rule('GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA colloquy TO app')
+    begin: async ({ asSuperuser }) => {
+      await asSuperuser('REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA colloquy FROM app')
+      return () => asSuperuser('GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA colloquy TO app')
     },
   },
   {
-    name: 'a schema without rights',
+    name: 'the user has no privileges on the schema',
     code: 'store_unavailable',
-    says: /permission denied|does not let/,
-    begin: async ({ rule }) => {
-      await rule('REVOKE ALL ON SCHEMA colloquy FROM app')
-      return () => rule('GRANT ALL ON SCHEMA colloquy TO app')
+    message: /permission denied|does not let/,
+    begin: async ({ asSuperuser }) => {
+      await asSuperuser('REVOKE ALL ON SCHEMA colloquy FROM app')
+      return () => asSuperuser('GRANT ALL ON SCHEMA colloquy TO app')
     },
   },
   {
-    name: 'a full disk',
+    name: 'the disk is full',
     code: 'store_full',
-    says: /space|extend/,
+    message: /space|extend/,
     readable: true,
     facts: [pause('b'), message('b2', 20_000)],
     begin: fillDisk,
   },
   {
-    name: 'no room for temporary files',
+    name: 'temporary files exceed their limit',
     code: 'store_full',
-    says: /temp_file_limit/,
+    message: /temp_file_limit/,
     readable: true,
-    begin: async (index) => {
+    begin: async (database) => {
       // An append itself writes no temporary file.
-      await index.rule(
+      await database.asSuperuser(
         `CREATE FUNCTION public.sorts() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN PERFORM n FROM generate_series(1, 99999) AS n ORDER BY n DESC LIMIT 1 OFFSET 50000; RETURN NULL; END $$`,
         'CREATE TRIGGER sorts AFTER INSERT ON colloquy.event EXECUTE FUNCTION public.sorts()',
       )
-      await set(index, `work_mem = '64kB'`, 'temp_file_limit = 0')
+      await set(database, `work_mem = '64kB'`, 'temp_file_limit = 0')
       return async () => {
-        await index.rule('DROP TRIGGER sorts ON colloquy.event')
-        await reset(index)
+        await database.asSuperuser('DROP TRIGGER sorts ON colloquy.event')
+        await reset(database)
       }
     },
   },
   {
-    name: 'a value that an index has no room for',
+    name: 'a value is too large for an index',
     code: 'invalid_argument',
-    says: /index row/,
+    message: /index row/,
     readable: true,
     facts: [message('b', 20_000)],
-    begin: async ({ rule }) => {
-      await rule('CREATE INDEX bodies ON colloquy.event (body)')
-      return () => rule('DROP INDEX colloquy.bodies')
+    begin: async ({ asSuperuser }) => {
+      await asSuperuser('CREATE INDEX bodies ON colloquy.event (body)')
+      return () => asSuperuser('DROP INDEX colloquy.bodies')
     },
   },
   {
-    name: 'a lock that is not given in time',
+    name: 'a lock times out',
     code: 'store_busy',
-    says: /lock timeout/,
+    message: /lock timeout/,
     readable: true,
-    begin: async (index) => {
-      await set(index, `lock_timeout = '60ms'`)
-      const release = await holdRow(index)
+    begin: async (database) => {
+      await set(database, `lock_timeout = '60ms'`)
+      const release = await holdRow(database)
       return async () => {
         await release()
-        await reset(index)
+        await reset(database)
       }
     },
   },
   {
-    name: 'a statement that an operator cancels',
+    name: 'an operator cancels the statement',
     code: 'store_busy',
-    says: /user request/,
+    message: /user request/,
     readable: true,
     begin: async ({ rival }) => {
       await rival.query('BEGIN')
       await rival.query('LOCK TABLE colloquy.event IN SHARE ROW EXCLUSIVE MODE')
       return () => rival.query('ROLLBACK')
     },
-    during: async ({ looker, name }) => {
-      await until(async () => (await waiting(looker, name)) > 0)
-      await looker.query(
+    during: async ({ observer, name }) => {
+      await until(async () => (await waiting(observer, name)) > 0)
+      await observer.query(
         `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock'`,
         [name],
       )
     },
   },
   {
-    name: 'a deadlock',
+    name: 'a deadlock occurs',
     code: 'store_busy',
-    says: /deadlock/,
+    message: /deadlock/,
     readable: true,
     begin: async ({ rival }) => {
       // The append locks the row and waits for this id; the rival waits for the row, with a longer deadlock
@@ -222,50 +225,50 @@ export const CAUSES: readonly Cause[] = [
         SELECT number, 99, 0, 0, 'b', '{}' FROM colloquy.log WHERE conversation_id = 'c'`)
       return () => rival.query('ROLLBACK')
     },
-    during: async ({ rival, looker, name }) => {
-      await until(async () => (await waiting(looker, name)) > 0)
+    during: async ({ rival, observer, name }) => {
+      await until(async () => (await waiting(observer, name)) > 0)
       await rival.query(`UPDATE colloquy.log SET time_zone = 'UTC' WHERE conversation_id = 'c'`)
     },
   },
   {
-    name: 'too many connections',
+    name: 'the database has too many connections',
     code: 'store_busy',
-    says: /too many connections/,
+    message: /too many connections/,
     atOpening: true,
-    mayBeLate: true,
-    begin: async ({ name, rule, cut: end }) => {
-      await rule(`ALTER DATABASE ${name} CONNECTION LIMIT 0`)
-      await end()
-      return () => rule(`ALTER DATABASE ${name} CONNECTION LIMIT -1`)
+    mayConnectLate: true,
+    begin: async ({ name, asSuperuser, cutConnections }) => {
+      await asSuperuser(`ALTER DATABASE ${name} CONNECTION LIMIT 0`)
+      await cutConnections()
+      return () => asSuperuser(`ALTER DATABASE ${name} CONNECTION LIMIT -1`)
     },
   },
   {
-    name: 'a password that is wrong',
+    name: 'the password is wrong',
     code: 'store_unavailable',
-    says: /authentication failed/,
+    message: /authentication failed/,
     atOpening: true,
-    mayBeLate: true,
-    begin: async ({ rule, cut: end }) => {
-      await rule(`ALTER ROLE app PASSWORD 'another'`)
-      await end()
-      return () => rule(`ALTER ROLE app PASSWORD '${APP.password}'`)
+    mayConnectLate: true,
+    begin: async ({ asSuperuser, cutConnections }) => {
+      await asSuperuser(`ALTER ROLE app PASSWORD 'another'`)
+      await cutConnections()
+      return () => asSuperuser(`ALTER ROLE app PASSWORD '${APP.password}'`)
     },
   },
   {
-    name: 'a database that is missing',
+    name: 'the database is missing',
     code: 'store_unavailable',
-    says: /does not exist/,
+    message: /does not exist/,
     atOpening: true,
-    begin: async ({ name, rival, looker }) => {
+    begin: async ({ name, rival, observer }) => {
       await rival.end()
-      await looker.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`)
+      await observer.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`)
       // A connection may start just after the first check.
       const terminated = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1'
-      await until(async () => (await looker.query(terminated, [name])).rows.length === 0)
-      await looker.query(`ALTER DATABASE ${name} RENAME TO ${name}_away`)
+      await until(async () => (await observer.query(terminated, [name])).rows.length === 0)
+      await observer.query(`ALTER DATABASE ${name} RENAME TO ${name}_away`)
       return async () => {
-        await looker.query(`ALTER DATABASE ${name}_away RENAME TO ${name}`)
-        await looker.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`)
+        await observer.query(`ALTER DATABASE ${name}_away RENAME TO ${name}`)
+        await observer.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`)
       }
     },
   },
@@ -275,16 +278,16 @@ export const CAUSES: readonly Cause[] = [
  * Replaces the file of long bodies with a full device, so that PostgreSQL's own write fails as on a full
  * disk. Systems without that device use a trigger.
  */
-async function fillDisk({ rule, looker }: Place): Promise<End> {
+async function fillDisk({ asSuperuser, observer }: FaultDatabase): Promise<Undo> {
   if (!existsSync('/dev/full')) {
-    await rule(
+    await asSuperuser(
       `CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE 'could not extend file: no space left' USING ERRCODE = '53100'; END $$`,
       'CREATE TRIGGER full_disk BEFORE INSERT ON colloquy.event EXECUTE FUNCTION full_disk()',
     )
-    return () => rule('DROP FUNCTION full_disk CASCADE')
+    return () => asSuperuser('DROP FUNCTION full_disk CASCADE')
   }
-  const [result] = (await rule(
+  const [result] = (await asSuperuser(
     `SELECT current_setting('data_directory') AS folder, pg_relation_filepath(reltoastrelid) AS path
     FROM pg_class WHERE oid = 'colloquy.event'::regclass`,
   )) as { readonly folder: string; readonly path: string }[]
@@ -292,8 +295,8 @@ async function fillDisk({ rule, looker }: Place): Promise<End> {
   expect((await stat(file)).size).toBe(0)
   // Dropping a database makes every process close its open files.
   const reopenFiles = async (): Promise<void> => {
-    await looker.query('CREATE DATABASE passing TEMPLATE template0')
-    await looker.query('DROP DATABASE passing')
+    await observer.query('CREATE DATABASE passing TEMPLATE template0')
+    await observer.query('DROP DATABASE passing')
   }
   await rename(file, `${file}.away`)
   await symlink('/dev/full', file)

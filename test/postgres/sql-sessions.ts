@@ -1,4 +1,4 @@
-/** What tests need in addition to the store: databases, other sessions, and lock waits. */
+/** SQL sessions next to the store: run statements, wait for locks, and terminate connections. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'

@@ -1,8 +1,8 @@
-/** A database per test, with an unprivileged store user and ways to damage it. */
+/** A database per test whose store user is unprivileged, so that the test can cause faults as the superuser. */
 
 import type pg from 'pg'
 import { onTestFinished } from 'vitest'
-import { cut, run, session, urlOf } from './bystander.ts'
+import { cut, run, session, urlOf } from './sql-sessions.ts'
 import type { TestServer } from './server.ts'
 
 /** The unprivileged user of the stores. */
@@ -10,42 +10,42 @@ export const APP = { name: 'app', password: 'open-sesame-7431' }
 
 let databases = 0
 
-export async function settle(server: TestServer): Promise<void> {
+export async function createAppRole(server: TestServer): Promise<void> {
   await run(server.url, `CREATE ROLE ${APP.name} LOGIN PASSWORD '${APP.password}'`)
 }
 
 /** A database owned by the store user, with access to it. */
-export interface Place {
+export interface FaultDatabase {
   readonly server: TestServer
   readonly name: string
   /** URL for the store's user. */
   readonly url: string
   /** Runs statements as the superuser and returns the last rows. */
-  readonly rule: (...statements: readonly string[]) => Promise<unknown[]>
+  readonly asSuperuser: (...statements: readonly string[]) => Promise<unknown[]>
   /** A superuser session in it, which can hold locks. */
   readonly rival: pg.Client
   /** A superuser session in another database. */
-  readonly looker: pg.Client
+  readonly observer: pg.Client
   /** Terminates the store's connections. */
-  readonly cut: () => Promise<void>
+  readonly cutConnections: () => Promise<void>
 }
 
-/** Creates a database for one test; requires `settle` on the server. */
-export async function position(server: TestServer): Promise<Place> {
+/** Creates a database for one test; requires `createAppRole` on the server. */
+export async function faultDatabase(server: TestServer): Promise<FaultDatabase> {
   const name = `fault_${(databases += 1)}`
   await run(server.url, `CREATE DATABASE ${name} TEMPLATE template0 OWNER app`)
   const ownUrl = urlOf(server.url, name)
-  const [looker, rival] = [await session(server.url), await session(ownUrl)]
+  const [observer, rival] = [await session(server.url), await session(ownUrl)]
   onTestFinished(async () => {
-    await Promise.all([rival.end(), looker.end()])
+    await Promise.all([rival.end(), observer.end()])
   })
   return {
     server,
     name,
     url: urlOf(server.url, name, APP),
-    rule: (...statements) => run(ownUrl, ...statements),
+    asSuperuser: (...statements) => run(ownUrl, ...statements),
     rival,
-    looker,
-    cut: () => cut(looker, APP.name),
+    observer,
+    cutConnections: () => cut(observer, APP.name),
   }
 }
