@@ -3,7 +3,7 @@
 import type { Step } from '../../src/conversation/run/step.ts'
 import { scriptedAgent } from '../service/scripted-agent.ts'
 
-const talk = scriptedAgent()()
+const echo = scriptedAgent()()
 const call = scriptedAgent(
   Array.from({ length: 50 }, () => ({ calls: [{ tool: 'echo', arguments: { said: 'it' } }] })),
 )()
@@ -12,9 +12,9 @@ const call = scriptedAgent(
 export const step: Step = (input) => {
   const { state } = input
   const text = state.branch.lastUserMessage
-  const wants = JSON.stringify(text?.event ?? null).includes('"text":"call"')
-  const done = state.log.entries
+  const wantsCall = JSON.stringify(text?.event ?? null).includes('"text":"call"')
+  const hasCalled = state.log.entries
     .slice((text?.seq ?? -1) + 1)
     .some(({ event }) => event?.kind === 'ActionEvent')
-  return wants && !done ? call(input) : talk(input)
+  return wantsCall && !hasCalled ? call(input) : echo(input)
 }

@@ -1,38 +1,46 @@
-/** The official client, as it is published, against `colloquy serve`: each method does what docs/interface.md states. */
+/** Calls each method of the published official client against `colloquy serve`, and compares docs/interface.md with the results. */
 
 import { PAGE_SOCKETS } from './page-sockets.ts'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { makeWorld, methods, type World } from './clients.ts'
+import { createFixture, methods, type Fixture } from './fixture.ts'
 import { CLOUD } from './cloud.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { FILES } from './files.ts'
-import { sectionOf } from './page.ts'
+import { sectionOf } from './interface-section.ts'
 import { REMOTE_CONVERSATIONS } from './remote-conversations.ts'
 import { SETTINGS } from './settings.ts'
-import type { Row } from './table.ts'
-import { browserFetch, type Server, startServer } from './world.ts'
+import type { MethodRow } from './method-row.ts'
+import { browserFetch, type Server, startServer } from './server.ts'
 
-const ROWS: readonly Row[] = [...CONVERSATIONS, ...REMOTE_CONVERSATIONS, ...FILES, ...CLOUD, ...SETTINGS]
+const ROWS: readonly MethodRow[] = [
+  ...CONVERSATIONS,
+  ...REMOTE_CONVERSATIONS,
+  ...FILES,
+  ...CLOUD,
+  ...SETTINGS,
+]
 
-// Loaded first: the client looks for it when it is loaded.
+// The client reads `window` when it is loaded.
 Object.assign(globalThis, { window: PAGE_SOCKETS })
 
-const count = (as: Row['as']): number => ROWS.filter((row) => row.as === as).length
+const OUTCOMES = { works: 'works', empty: 'returns an empty value', rejected: 'is rejected' } as const
 
-describe('the table', () => {
-  it('has each method that asks a server once, by the prototypes of the client', () => {
+const count = (status: MethodRow['status']): number => ROWS.filter((row) => row.status === status).length
+
+describe('the table of client methods', () => {
+  it('contains each method that calls a server once', () => {
     expect(ROWS.map(({ client, method }) => `${client}.${method}`).toSorted()).toEqual(methods().toSorted())
   })
 
-  it('says enough of them: at least 110 work, and at most 33 give an empty list', () => {
+  it('has at least 110 working methods and at most 33 with an empty result', () => {
     expect(count('works')).toBeGreaterThanOrEqual(110)
     expect(count('empty')).toBeLessThanOrEqual(33)
-    for (const { as, why } of ROWS) expect(why !== null).toBe(as === 'out')
+    for (const { status, reason } of ROWS) expect(reason !== null).toBe(status === 'rejected')
   })
 
-  it('is in the page', async () => {
+  it('is in docs/interface.md', async () => {
     const file = join(resolve(import.meta.dirname, '../..'), 'docs/interface.md')
     const page = readFileSync(file, 'utf8')
     const marked = /(?<=<!-- client -->\n)[^]*(?=<!-- end of client -->)/
@@ -41,37 +49,42 @@ describe('the table', () => {
 })
 
 describe.each([
-  ['a program, with a key', 'the-key-of-the-client', null],
-  ['a page of another origin, without keys', null, 'http://localhost:5173'],
+  ['the official client in a program with a key', 'the-key-of-the-client', null],
+  ['the official client in a page of another origin without keys', null, 'http://localhost:5173'],
 ] as const)('%s', (_, key, origin) => {
   let server: Server
-  let world: World
-  const ask = globalThis.fetch
+  let fixture: Fixture
+  const originalFetch = globalThis.fetch
 
   beforeAll(async () => {
     server = await startServer(key)
-    if (origin !== null) globalThis.fetch = browserFetch(origin, ask)
-    world = await makeWorld(server)
+    if (origin !== null) globalThis.fetch = browserFetch(origin, originalFetch)
+    fixture = await createFixture(server)
   })
   afterAll(async () => {
-    globalThis.fetch = ask
+    globalThis.fetch = originalFetch
     await server?.stop()
   })
 
-  const here = ROWS.filter(
-    ({ where }) => where === 'both' || where === (key === null ? 'without keys' : 'with keys'),
+  const rows = ROWS.filter(
+    ({ condition }) => condition === 'both' || condition === (key === null ? 'without keys' : 'with keys'),
   )
 
-  it.each(here.map((row) => [`${row.client}.${row.method}`, row.as, row] as const))(
+  it.each(rows.map((row) => [`${row.client}.${row.method}`, OUTCOMES[row.status], row] as const))(
     '%s %s',
-    async (_name, as, { call, gives }) => {
+    async (_name, _outcome, { status, call, expected }) => {
       if (call === null) return
-      if (as === 'out') return expect(call(world)).rejects.toThrow()
-      const input = await call(world)
-      if (as === 'empty') return expect(input).toEqual(gives)
-      if (typeof gives !== 'object' || gives === null || Array.isArray(gives) || '$$typeof' in gives)
-        return expect(input).toEqual(gives)
-      expect(input).toMatchObject(gives)
+      if (status === 'rejected') return expect(call(fixture)).rejects.toThrow()
+      const result = await call(fixture)
+      if (status === 'empty') return expect(result).toEqual(expected)
+      if (
+        typeof expected !== 'object' ||
+        expected === null ||
+        Array.isArray(expected) ||
+        '$$typeof' in expected
+      )
+        return expect(result).toEqual(expected)
+      expect(result).toMatchObject(expected)
     },
   )
 })

@@ -3,14 +3,14 @@
 import * as api from '@openhands/typescript-client'
 import * as clients from '@openhands/typescript-client/clients'
 import { expect } from 'vitest'
-import { agent, rest, spoken, type World } from './clients.ts'
-import { empty, out, type Row, works, worksWhere } from './table.ts'
+import { agent, waitForStatus, conversationWith, type Fixture } from './fixture.ts'
+import { empty, rejected, type MethodRow, works, worksOnly } from './method-row.ts'
 
 const NO_AUTOMATIONS = 'The service has no automations.'
 const NO_LOGIN = 'The service has keys and no login.'
 const PAGE = { items: [], next_page_id: null }
 
-async function withKey(w: World): Promise<clients.CloudClient> {
+async function withKey(w: Fixture): Promise<clients.CloudClient> {
   const { key } = await w.agentServer.post<{ readonly key: string }>('/api/keys', {
     name: 'mine',
     org_id: 'org-a',
@@ -19,7 +19,7 @@ async function withKey(w: World): Promise<clients.CloudClient> {
 }
 
 /** Waits for a start task; returns the id of its conversation. */
-async function ready(w: World, taskId: string): Promise<string> {
+async function ready(w: Fixture, taskId: string): Promise<string> {
   for (;;) {
     const task = await w.cloud.getConversationStartTask(taskId)
     if (task?.status === 'ERROR') throw new Error(String(task.detail))
@@ -27,7 +27,7 @@ async function ready(w: World, taskId: string): Promise<string> {
   }
 }
 
-export const CLOUD: readonly Row[] = [
+export const CLOUD: readonly MethodRow[] = [
   works(
     'CloudClient.createConversation',
     async (w) => {
@@ -37,7 +37,7 @@ export const CLOUD: readonly Row[] = [
         plugins: [],
         initial_message: { role: 'user', content: [{ type: 'text', text: 'Up' }] },
       })
-      w.kept.set('task', task.id)
+      w.saved.set('task', task.id)
       return task
     },
     { status: 'WORKING', request: { agent_type: 'default', title: 'In the cloud' } },
@@ -45,18 +45,18 @@ export const CLOUD: readonly Row[] = [
   works(
     'CloudClient.getConversationStartTask',
     async (w) => {
-      const id = await ready(w, w.kept.get('task') ?? '')
-      w.kept.set('app', id)
-      await rest(w, id, 'finished')
-      return w.cloud.getConversationStartTask(w.kept.get('task') ?? '')
+      const id = await ready(w, w.saved.get('task') ?? '')
+      w.saved.set('app', id)
+      await waitForStatus(w, id, 'finished')
+      return w.cloud.getConversationStartTask(w.saved.get('task') ?? '')
     },
     { status: 'READY' },
   ),
   works(
     'CloudClient.getConversations',
     async (w) => {
-      const record = await w.cloud.getConversations([w.kept.get('app') ?? '', 'none'])
-      w.kept.set('sandbox', String(record[0]?.sandbox_id))
+      const record = await w.cloud.getConversations([w.saved.get('app') ?? '', 'none'])
+      w.saved.set('sandbox', String(record[0]?.sandbox_id))
       return record
     },
     [expect.objectContaining({ title: 'In the cloud', execution_status: 'finished' }), null],
@@ -66,24 +66,24 @@ export const CLOUD: readonly Row[] = [
   }),
   works(
     'CloudClient.updateConversationPublicFlag',
-    (w) => w.cloud.updateConversationPublicFlag(w.kept.get('app') ?? '', true),
+    (w) => w.cloud.updateConversationPublicFlag(w.saved.get('app') ?? '', true),
     { public: true },
   ),
   works(
     'SharedClient.getSharedConversations',
-    (w) => w.agentServer.shared.getSharedConversations([w.kept.get('app') ?? '', w.id]),
+    (w) => w.agentServer.shared.getSharedConversations([w.saved.get('app') ?? '', w.id]),
     [expect.objectContaining({ title: 'In the cloud' }), null],
   ),
   works(
     'SharedClient.getSharedConversation',
-    (w) => w.agentServer.shared.getSharedConversation(w.kept.get('app') ?? ''),
+    (w) => w.agentServer.shared.getSharedConversation(w.saved.get('app') ?? ''),
     {
       title: 'In the cloud',
     },
   ),
   works(
     'SharedClient.searchSharedEvents',
-    (w) => w.agentServer.shared.searchSharedEvents({ conversationId: w.kept.get('app') ?? '' }),
+    (w) => w.agentServer.shared.searchSharedEvents({ conversationId: w.saved.get('app') ?? '' }),
     {
       items: [
         { kind: 'MessageEvent', llm_message: { content: [{ type: 'text', text: 'Up' }] } },
@@ -95,7 +95,7 @@ export const CLOUD: readonly Row[] = [
     'CloudClient.downloadConversation',
     async (w) =>
       new TextDecoder('latin1').decode(
-        await (await w.cloud.downloadConversation(w.kept.get('app') ?? '')).arrayBuffer(),
+        await (await w.cloud.downloadConversation(w.saved.get('app') ?? '')).arrayBuffer(),
       ),
     expect.stringMatching(/meta\.json[^]*event_000000_/),
   ),
@@ -103,20 +103,23 @@ export const CLOUD: readonly Row[] = [
     'CloudClient.readConversationFile',
     async (w) => {
       const { home } = await w.agentServer.files.getHome()
-      await w.agentServer.files.uploadTextFile('A plan', `${home}/${w.kept.get('sandbox')}/workspace/PLAN.md`)
-      return w.cloud.readConversationFile(w.kept.get('app') ?? '', 'PLAN.md')
+      await w.agentServer.files.uploadTextFile(
+        'A plan',
+        `${home}/${w.saved.get('sandbox')}/workspace/PLAN.md`,
+      )
+      return w.cloud.readConversationFile(w.saved.get('app') ?? '', 'PLAN.md')
     },
     'A plan',
   ),
   works(
     'CloudClient.switchConversationProfile',
     async (w) => {
-      await w.cloud.switchConversationProfile(w.kept.get('app') ?? '', 'switched')
-      return w.agentServer.conversations.getConversation(w.kept.get('app') ?? '')
+      await w.cloud.switchConversationProfile(w.saved.get('app') ?? '', 'switched')
+      return w.agentServer.conversations.getConversation(w.saved.get('app') ?? '')
     },
     { agent: { llm: { model: 'openai/of-a-profile' } } },
   ),
-  out('CloudClient.switchConversationAcpModel', 'The service has no ACP agents.', (w) =>
+  rejected('CloudClient.switchConversationAcpModel', 'The service has no ACP agents.', (w) =>
     w.cloud.switchConversationAcpModel(w.id, 'm'),
   ),
   works('CloudClient.getSandboxes', (w) => w.cloud.getSandboxes([w.sandboxId, 'none']), [
@@ -136,8 +139,8 @@ export const CLOUD: readonly Row[] = [
   works(
     'CloudClient.deleteConversation',
     async (w) => {
-      await w.cloud.deleteConversation(w.kept.get('app') ?? '')
-      return w.cloud.getConversations([w.kept.get('app') ?? ''])
+      await w.cloud.deleteConversation(w.saved.get('app') ?? '')
+      return w.cloud.getConversations([w.saved.get('app') ?? ''])
     },
     [null],
   ),
@@ -146,16 +149,11 @@ export const CLOUD: readonly Row[] = [
     credits: '0',
   }),
   works('CloudClient.getOrganizations', (w) => w.cloud.getOrganizations(), { items: [], currentOrgId: null }),
-  worksWhere(
-    'with keys',
-    'CloudClient.getCurrentApiKey',
-    async (w) => (await withKey(w)).getCurrentApiKey(),
-    {
-      name: 'mine',
-      org_id: 'org-a',
-      auth_type: 'api_key',
-    },
-  ),
+  worksOnly('with keys', 'CloudClient.getCurrentApiKey', async (w) => (await withKey(w)).getCurrentApiKey(), {
+    name: 'mine',
+    org_id: 'org-a',
+    auth_type: 'api_key',
+  }),
   works('CloudClient.getOrganizationMe', (w) => w.cloud.getOrganizationMe('org-a'), {
     orgId: 'org-a',
     role: 'owner',
@@ -242,23 +240,25 @@ export const CLOUD: readonly Row[] = [
     status: 'ok',
     enabled: false,
   }),
-  out('CloudClient.getAutomation', NO_AUTOMATIONS, (w) => w.cloud.getAutomation('x')),
-  out('CloudClient.updateAutomation', NO_AUTOMATIONS, (w) => w.cloud.updateAutomation('x', {})),
-  out('CloudClient.deleteAutomation', NO_AUTOMATIONS, (w) => w.cloud.deleteAutomation('x')),
-  out('CloudClient.dispatchAutomation', NO_AUTOMATIONS, (w) => w.cloud.dispatchAutomation('x')),
-  out('CloudClient.listAutomationRuns', NO_AUTOMATIONS, (w) => w.cloud.listAutomationRuns('x')),
-  out('CloudClient.downloadAutomationTarball', NO_AUTOMATIONS, (w) => w.cloud.downloadAutomationTarball('x')),
-  out('CloudClient.startDeviceFlow', NO_LOGIN, (w) => w.cloud.startDeviceFlow()),
-  out('CloudClient.pollForToken', NO_LOGIN, (w) => w.cloud.pollForToken('x', { interval: 1 })),
+  rejected('CloudClient.getAutomation', NO_AUTOMATIONS, (w) => w.cloud.getAutomation('x')),
+  rejected('CloudClient.updateAutomation', NO_AUTOMATIONS, (w) => w.cloud.updateAutomation('x', {})),
+  rejected('CloudClient.deleteAutomation', NO_AUTOMATIONS, (w) => w.cloud.deleteAutomation('x')),
+  rejected('CloudClient.dispatchAutomation', NO_AUTOMATIONS, (w) => w.cloud.dispatchAutomation('x')),
+  rejected('CloudClient.listAutomationRuns', NO_AUTOMATIONS, (w) => w.cloud.listAutomationRuns('x')),
+  rejected('CloudClient.downloadAutomationTarball', NO_AUTOMATIONS, (w) =>
+    w.cloud.downloadAutomationTarball('x'),
+  ),
+  rejected('CloudClient.startDeviceFlow', NO_LOGIN, (w) => w.cloud.startDeviceFlow()),
+  rejected('CloudClient.pollForToken', NO_LOGIN, (w) => w.cloud.pollForToken('x', { interval: 1 })),
 
-  worksWhere(
+  worksOnly(
     'without keys',
     'RemoteConversation.startWebSocketClient',
     async (w) => {
-      const id = await spoken(w, 'Before')
-      const seen: string[] = []
-      const { promise: first, resolve: begun } = Promise.withResolvers<void>()
-      const { promise: last, resolve: over } = Promise.withResolvers<void>()
+      const id = await conversationWith(w, 'Before')
+      const received: string[] = []
+      const { promise: first, resolve: resolveFirst } = Promise.withResolvers<void>()
+      const { promise: last, resolve: resolveLast } = Promise.withResolvers<void>()
       const remote = new api.RemoteConversation(agent, w.workspace, {
         conversationId: id,
         callback: (event) => {
@@ -267,9 +267,9 @@ export const CLOUD: readonly Row[] = [
             key?: string
             value?: { execution_status?: string }
           }
-          seen.push(key === 'full_state' ? `full_state ${value?.execution_status}` : kind)
-          if (seen.length === 1) begun()
-          if (seen.filter((one) => one === 'full_state finished').length === 2) over()
+          received.push(key === 'full_state' ? `full_state ${value?.execution_status}` : kind)
+          if (received.length === 1) resolveFirst()
+          if (received.filter((one) => one === 'full_state finished').length === 2) resolveLast()
         },
       })
       await remote.startWebSocketClient()
@@ -279,10 +279,10 @@ export const CLOUD: readonly Row[] = [
       await last
       await remote.stopWebSocketClient()
       return [
-        seen[0],
-        seen.filter((one) => one === 'MessageEvent').length,
-        seen.includes('StreamingDeltaEvent'),
-        seen.at(-1),
+        received[0],
+        received.filter((one) => one === 'MessageEvent').length,
+        received.includes('StreamingDeltaEvent'),
+        received.at(-1),
       ]
     },
     ['full_state finished', 2, true, 'full_state finished'],

@@ -1,15 +1,15 @@
 /** Rows about files, git and commands of sandboxes, for a service that offers them. */
 
 import { expect } from 'vitest'
-import type { World } from './clients.ts'
-import { empty, out, outUntried, type Row, works } from './table.ts'
+import type { Fixture } from './fixture.ts'
+import { empty, rejected, untestedRejection, type MethodRow, works } from './method-row.ts'
 
 const text = (text: string) => new File([text], 'given.txt', { type: 'text/plain' })
 
-const files = (w: World) => w.agentServer.files
-const bash = (w: World) => w.agentServer.bash
+const files = (w: Fixture) => w.agentServer.files
+const bash = (w: Fixture) => w.agentServer.bash
 
-export const FILES: readonly Row[] = [
+export const FILES: readonly MethodRow[] = [
   // The service sets no cookie, because it serves no files to frames.
   empty(
     'RemoteWorkspace.startWorkspaceSession',
@@ -64,7 +64,10 @@ export const FILES: readonly Row[] = [
     async (w) => (await w.workspace.downloadAsBlob(`${w.folder}/inner/o.txt`)).text(),
     'object',
   ),
-  outUntried('RemoteWorkspace.downloadAndSave', 'The method needs a browser document. Use `downloadAsBlob`.'),
+  untestedRejection(
+    'RemoteWorkspace.downloadAndSave',
+    'The method needs a browser document. Use `downloadAsBlob`.',
+  ),
 
   works('FileClient.getHome', async (w) => w.folder.startsWith((await files(w).getHome()).home), true),
   works(
@@ -97,7 +100,7 @@ export const FILES: readonly Row[] = [
     'BashClient.executeCommand',
     async (w) => {
       const report = await bash(w).executeCommand('pwd', w.folder, 20)
-      w.kept.set('output', report.id)
+      w.saved.set('output', report.id)
       return report
     },
     {
@@ -107,8 +110,8 @@ export const FILES: readonly Row[] = [
       stdout: expect.stringContaining('/workspace\n') as unknown,
     },
   ),
-  works('BashClient.getEvent', (w) => bash(w).getEvent(w.kept.get('output') ?? ''), { kind: 'BashOutput' }),
-  works('BashClient.getEvents', (w) => bash(w).getEvents([w.kept.get('output') ?? '', 'none']), [
+  works('BashClient.getEvent', (w) => bash(w).getEvent(w.saved.get('output') ?? ''), { kind: 'BashOutput' }),
+  works('BashClient.getEvents', (w) => bash(w).getEvents([w.saved.get('output') ?? '', 'none']), [
     expect.objectContaining({ kind: 'BashOutput' }),
     null,
   ]),
@@ -121,7 +124,7 @@ export const FILES: readonly Row[] = [
     (w) => bash(w).searchEvents({ kind__eq: 'BashCommand', sort_order: 'TIMESTAMP_DESC', limit: 1 }),
     { items: [{ kind: 'BashCommand', command: 'true' }] },
   ),
-  out('BashClient.batchGetEvents', 'The fetch standard allows no body in a GET request.', (w) =>
+  rejected('BashClient.batchGetEvents', 'The fetch standard allows no body in a GET request.', (w) =>
     bash(w).batchGetEvents(['x']),
   ),
   works('BashClient.clearEvents', (w) => bash(w).clearEvents(), {

@@ -1,4 +1,4 @@
-/** Loaded before the client: as a module, it finds only the WebSocket of a page. */
+/** Defines `window.WebSocket`, which the client reads when it is loaded. Import this module before the client. */
 
 export const PAGE_SOCKETS = { WebSocket }
 

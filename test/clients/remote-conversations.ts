@@ -3,26 +3,34 @@
 import * as api from '@openhands/typescript-client'
 import { unzipSync } from 'fflate'
 import { expect } from 'vitest'
-import { agent, rest, spoken, waiting, type World } from './clients.ts'
-import { NO_GOALS, NO_ACP, of, started, eventId, messages, messagesOnly } from './conversation-facts.ts'
-import { empty, out, type Row, works } from './table.ts'
+import { agent, waitForStatus, conversationWith, conversationWithCall, type Fixture } from './fixture.ts'
+import {
+  NO_GOALS,
+  NO_ACP,
+  client,
+  createIdle,
+  eventId,
+  messages,
+  messagesOnly,
+} from './conversation-helpers.ts'
+import { empty, rejected, type MethodRow, works } from './method-row.ts'
 
 const any = expect.any(Number) as unknown
 
 /** The names of the files in a zip. */
-const names = async (blob: Blob): Promise<string[]> =>
+const fileNames = async (blob: Blob): Promise<string[]> =>
   Object.keys(unzipSync(new Uint8Array(await blob.arrayBuffer()))).map((name) => name.replace(/.*\//, ''))
 
-const remoteOf = (w: World, id: string) =>
+const remoteOf = (w: Fixture, id: string) =>
   new api.RemoteConversation(agent, w.workspace, { conversationId: id })
 
-export const REMOTE_CONVERSATIONS: readonly Row[] = [
+export const REMOTE_CONVERSATIONS: readonly MethodRow[] = [
   works(
     'RemoteConversation.start',
     async (w) => {
       const remote = new api.RemoteConversation(agent, w.workspace, {})
       await remote.start({ initialMessage: 'Started' })
-      await rest(w, remote.id, 'finished')
+      await waitForStatus(w, remote.id, 'finished')
       return remote.getAgentFinalResponse()
     },
     'Started',
@@ -35,9 +43,9 @@ export const REMOTE_CONVERSATIONS: readonly Row[] = [
   works(
     'RemoteConversation.sendMessage',
     async (w) => {
-      const before = await of(w).getEventCount(w.id, messagesOnly as never)
+      const before = await client(w).getEventCount(w.id, messagesOnly as never)
       await w.remote.sendMessage('From afar')
-      return Number(await of(w).getEventCount(w.id, messagesOnly as never)) - Number(before)
+      return Number(await client(w).getEventCount(w.id, messagesOnly as never)) - Number(before)
     },
     1,
   ),
@@ -45,7 +53,7 @@ export const REMOTE_CONVERSATIONS: readonly Row[] = [
     'RemoteConversation.run',
     async (w) => {
       await w.remote.run()
-      await rest(w, w.id, 'finished')
+      await waitForStatus(w, w.id, 'finished')
       return w.remote.getAgentFinalResponse()
     },
     'From afar',
@@ -53,27 +61,27 @@ export const REMOTE_CONVERSATIONS: readonly Row[] = [
   works(
     'RemoteConversation.pause',
     async (w) => {
-      const { id } = await started(w)
+      const { id } = await createIdle(w)
       await remoteOf(w, id).pause()
-      return of(w).getConversation(id)
+      return client(w).getConversation(id)
     },
     { execution_status: 'paused' },
   ),
   works(
     'RemoteConversation.setConfirmationPolicy',
     async (w) => {
-      const { id } = await started(w)
+      const { id } = await createIdle(w)
       await remoteOf(w, id).setConfirmationPolicy({ kind: 'AlwaysConfirm' } as never)
-      return of(w).getConversation(id)
+      return client(w).getConversation(id)
     },
     { confirmation_policy: { kind: 'AlwaysConfirm' } },
   ),
   works(
     'RemoteConversation.sendConfirmationResponse',
     async (w) => {
-      const id = await waiting(w)
+      const id = await conversationWithCall(w)
       await remoteOf(w, id).sendConfirmationResponse(false, 'Not now')
-      return of(w).searchEvents(id, { kind: 'UserRejectObservation' } as never)
+      return client(w).searchEvents(id, { kind: 'UserRejectObservation' } as never)
     },
     { items: [{ rejection_reason: 'Not now' }] },
   ),
@@ -81,7 +89,7 @@ export const REMOTE_CONVERSATIONS: readonly Row[] = [
     'RemoteConversation.setTitle',
     async (w) => {
       await w.remote.setTitle('Titled')
-      return of(w).getConversation(w.id)
+      return client(w).getConversation(w.id)
     },
     { title: 'Titled' },
   ),
@@ -90,25 +98,25 @@ export const REMOTE_CONVERSATIONS: readonly Row[] = [
   works(
     'RemoteConversation.switchProfile',
     async (w) => {
-      const { id } = await started(w)
+      const { id } = await createIdle(w)
       await remoteOf(w, id).switchProfile('switched')
-      return of(w).getConversation(id)
+      return client(w).getConversation(id)
     },
     { agent: { llm: { model: 'openai/of-a-profile' } } },
   ),
   works(
     'RemoteConversation.switchLlm',
     async (w) => {
-      const { id } = await started(w)
+      const { id } = await createIdle(w)
       await remoteOf(w, id).switchLlm({ model: 'third' } as never)
-      return of(w).getConversation(id)
+      return client(w).getConversation(id)
     },
     { agent: { llm: { model: 'third' } } },
   ),
-  out('RemoteConversation.switchAcpModel', NO_ACP, (w) => w.remote.switchAcpModel('m')),
-  out('RemoteConversation.startGoal', NO_GOALS, (w) => w.remote.startGoal('All')),
-  out('RemoteConversation.stopGoal', NO_GOALS, (w) => w.remote.stopGoal()),
-  out('RemoteConversation.resumeGoal', NO_GOALS, (w) => w.remote.resumeGoal()),
+  rejected('RemoteConversation.switchAcpModel', NO_ACP, (w) => w.remote.switchAcpModel('m')),
+  rejected('RemoteConversation.startGoal', NO_GOALS, (w) => w.remote.startGoal('All')),
+  rejected('RemoteConversation.stopGoal', NO_GOALS, (w) => w.remote.stopGoal()),
+  rejected('RemoteConversation.resumeGoal', NO_GOALS, (w) => w.remote.resumeGoal()),
   works(
     'RemoteConversation.fork',
     async (w) => (await w.remote.fork({ title: 'F' } as never)).getHookConfig(),
@@ -117,41 +125,41 @@ export const REMOTE_CONVERSATIONS: readonly Row[] = [
   works(
     'RemoteConversation.navigateTo',
     async (w) => {
-      const id = await spoken(w, 'There')
+      const id = await conversationWith(w, 'There')
       await remoteOf(w, id).navigateTo(null)
-      return of(w).getConversation(id)
+      return client(w).getConversation(id)
     },
     { head_is_empty: true },
   ),
   works(
     'RemoteConversation.downloadTrajectory',
-    async (w) => (await names(await w.remote.downloadTrajectory())).slice(0, 2),
+    async (w) => (await fileNames(await w.remote.downloadTrajectory())).slice(0, 2),
     ['meta.json', expect.stringMatching(/^event-00000-/) as unknown],
   ),
   works(
     'RemoteConversation.condense',
     async (w) => {
-      const { id } = await started(w)
+      const { id } = await createIdle(w)
       await remoteOf(w, id).condense()
-      return of(w).getEventCount(id, { kind: 'CondensationRequest' } as never)
+      return client(w).getEventCount(id, { kind: 'CondensationRequest' } as never)
     },
     1,
   ),
   works(
     'RemoteConversation.setSecurityAnalyzer',
     async (w) => {
-      const { id } = await started(w)
+      const { id } = await createIdle(w)
       await remoteOf(w, id).setSecurityAnalyzer({ kind: 'LLMSecurityAnalyzer' } as never)
-      return of(w).getConversation(id)
+      return client(w).getConversation(id)
     },
     { security_analyzer: { kind: 'LLMSecurityAnalyzer' } },
   ),
   works(
     'RemoteConversation.updateSecrets',
     async (w) => {
-      const { id } = await started(w)
+      const { id } = await createIdle(w)
       await remoteOf(w, id).updateSecrets({ B: 'sk-hush', C: () => 'sk-hush' })
-      return JSON.stringify(await of(w).getConversation(id)).includes('sk-hush')
+      return JSON.stringify(await client(w).getConversation(id)).includes('sk-hush')
     },
     false,
   ),
@@ -225,19 +233,19 @@ export const REMOTE_CONVERSATIONS: readonly Row[] = [
   works(
     'ConversationManager.createConversation',
     async (w) => {
-      const made = await w.manager.createConversation(agent, {
+      const created = await w.manager.createConversation(agent, {
         initialMessage: 'Managed',
         workingDir: w.folder,
       })
-      w.kept.set('managed', made.id)
-      await rest(w, made.id, 'finished')
-      return made.getAgentFinalResponse()
+      w.saved.set('managed', created.id)
+      await waitForStatus(w, created.id, 'finished')
+      return created.getAgentFinalResponse()
     },
     'Managed',
   ),
   works(
     'ConversationManager.loadConversation',
-    async (w) => (await w.manager.loadConversation(w.kept.get('managed') ?? '')).getAgentFinalResponse(),
+    async (w) => (await w.manager.loadConversation(w.saved.get('managed') ?? '')).getAgentFinalResponse(),
     'Managed',
   ),
   works('ConversationManager.searchACPConversations', (w) => w.manager.searchACPConversations({ limit: 1 }), {
@@ -266,23 +274,23 @@ export const REMOTE_CONVERSATIONS: readonly Row[] = [
   works(
     'ConversationManager.switchProfile',
     async (w) => {
-      await w.manager.switchProfile(w.kept.get('managed') ?? '', 'switched')
-      return w.manager.getConversation(w.kept.get('managed') ?? '')
+      await w.manager.switchProfile(w.saved.get('managed') ?? '', 'switched')
+      return w.manager.getConversation(w.saved.get('managed') ?? '')
     },
     { agent: { llm: { model: 'openai/of-a-profile' } } },
   ),
   works(
     'ConversationManager.updateConversation',
     async (w) => {
-      await w.manager.updateConversation(w.kept.get('managed') ?? '', { title: 'Named' } as never)
-      return w.manager.getConversation(w.kept.get('managed') ?? '')
+      await w.manager.updateConversation(w.saved.get('managed') ?? '', { title: 'Named' } as never)
+      return w.manager.getConversation(w.saved.get('managed') ?? '')
     },
     { title: 'Named' },
   ),
   works(
     'ConversationManager.deleteConversation',
     async (w) => {
-      const id = w.kept.get('managed') ?? ''
+      const id = w.saved.get('managed') ?? ''
       await w.manager.deleteConversation(id)
       return w.manager.getConversations([id])
     },

@@ -1,4 +1,4 @@
-/** Arrays of messages: anything besides text, calls and results is read or reported. */
+/** Arrays of messages in the formats of OpenAI, Anthropic and the AI SDK: all content is read or reported as a note. */
 
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../properties/sessions/lines.ts'
@@ -13,17 +13,17 @@ const read = (values: readonly unknown[], from?: SessionFormat): Session =>
 const events = (session: Session): Record<string, unknown>[] =>
   session.facts.map(({ fact }) => fact as unknown as Record<string, unknown>)
 
-const saidIn = (session: Session): unknown[] =>
+const messageContents = (session: Session): unknown[] =>
   session.facts.flatMap(({ fact }) =>
     !isQuarantined(fact) && fact.kind === 'MessageEvent' ? [fact.llm_message.content] : [],
   )
 
-const sent = (session: Session) => toMessages(replay(session.facts.map(({ fact }) => fact)))
+const messagesOf = (session: Session) => toMessages(replay(session.facts.map(({ fact }) => fact)))
 
-const words = (text: string) => [{ type: 'text', text }]
+const textParts = (text: string) => [{ type: 'text', text }]
 
-describe('items of OpenAI Responses', () => {
-  it('keeps the words of a message in the easy form', () => {
+describe('reading OpenAI Responses items', () => {
+  it('keeps the text of messages with string content', () => {
     const input = [
       { role: 'user', content: 'hi' },
       { role: 'assistant', content: 'hello' },
@@ -31,16 +31,16 @@ describe('items of OpenAI Responses', () => {
       { type: 'message', role: 'assistant', content: ['as', { type: 'input_text', text: 'before' }] },
     ]
     const session = read([{ model: 'm', input }])
-    expect(saidIn(session)).toEqual([
-      words('hi'),
-      words('hello'),
-      words('again'),
-      [...words('as'), ...words('before')],
+    expect(messageContents(session)).toEqual([
+      textParts('hi'),
+      textParts('hello'),
+      textParts('again'),
+      [...textParts('as'), ...textParts('before')],
     ])
     expect(session.notes).toEqual([])
   })
 
-  it('places each call at its own item, and other replies at their first', () => {
+  it('assigns each call to its own item, and other replies to their first item', () => {
     const call = { type: 'function_call', name: 'f', arguments: '{}' }
     const input = [
       { role: 'user', content: 'go' },
@@ -66,7 +66,7 @@ describe('items of OpenAI Responses', () => {
     { type: 'function_call', name: 'f', arguments: '{}', call_id: '' },
     { type: 'function_call', name: 'f', arguments: '{}', call_id: 7 },
     { type: 'shell_call', id: 'sh_1', action: { commands: ['ls'] } },
-  ])('places calls without a readable call id at their own items: %j', (call) => {
+  ])('assigns a call without a valid call id to its own item: %j', (call) => {
     const input = [
       { role: 'user', content: 'go' },
       { type: 'reasoning', summary: [] },
@@ -83,14 +83,14 @@ describe('items of OpenAI Responses', () => {
     ])
   })
 
-  it('keeps what a failed or cancelled reply had said, and why it ended', () => {
+  it('keeps the output of failed, cancelled and unfinished replies, and the error', () => {
     const output = [
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'so far' }] },
     ]
     const reply = { object: 'response', id: 'r', output }
     const error = { code: 'server_error', message: 'boom' }
     const failed = read([{ ...reply, status: 'failed', error }])
-    expect(saidIn(failed)).toEqual([words('so far')])
+    expect(messageContents(failed)).toEqual([textParts('so far')])
     expect(events(failed).at(-1)).toMatchObject({
       kind: 'ConversationErrorEvent',
       code: 'server_error',
@@ -99,17 +99,17 @@ describe('items of OpenAI Responses', () => {
     const bare = read([{ ...reply, output: [], status: 'failed', error: null }])
     expect(events(bare)).toMatchObject([{ kind: 'ConversationErrorEvent', code: 'failed' }])
     const cancelled = read([{ ...reply, status: 'cancelled' }])
-    expect(saidIn(cancelled)).toEqual([words('so far')])
+    expect(messageContents(cancelled)).toEqual([textParts('so far')])
     expect(cancelled.notes).toEqual([{ what: 'cancelled replies', count: 1, line: 1 }])
-    expect(saidIn(read([{ ...reply, status: 'in_progress' }]))).toEqual([words('so far')])
+    expect(messageContents(read([{ ...reply, status: 'in_progress' }]))).toEqual([textParts('so far')])
   })
 })
 
-const part = (text: string) => ({ parts: words(text) })
+const part = (text: string) => ({ parts: textParts(text) })
 
-const shot = { type: 'computer_screenshot', image_url: 'data:image/png;base64,iVBORw0KGgo=' }
+const screenshot = { type: 'computer_screenshot', image_url: 'data:image/png;base64,iVBORw0KGgo=' }
 const exit = { type: 'exit', exit_code: 2 }
-const CALLED: readonly (readonly [call: object, output: object, seen: string])[] = [
+const CALL_OUTPUTS: readonly (readonly [call: object, output: object, expectedText: string])[] = [
   [
     { type: 'shell_call', id: 'i', call_id: 'c', action: { commands: ['ls'] }, status: 'completed' },
     { type: 'shell_call_output', call_id: 'c', output: [{ stdout: 'a', stderr: 'b', outcome: exit }] },
@@ -137,7 +137,7 @@ const CALLED: readonly (readonly [call: object, output: object, seen: string])[]
   ],
   [
     { type: 'computer_call', id: 'i', call_id: 'c', pending_safety_checks: [], status: 'completed' },
-    { type: 'computer_call_output', call_id: 'c', output: shot },
+    { type: 'computer_call_output', call_id: 'c', output: screenshot },
     '"type":"image"',
   ],
   [
@@ -152,21 +152,24 @@ const CALLED: readonly (readonly [call: object, output: object, seen: string])[]
   ],
 ]
 
-describe('what a client of OpenAI Responses gave back', () => {
+describe('a tool output of OpenAI Responses', () => {
   const go = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'go' }] }
-  it.each(CALLED)('is sent again as it was, and to others by its content: %j', (call, output, seen) => {
-    const actions = 'pending_safety_checks' in call ? { actions: [{ type: 'screenshot' }] } : {}
-    const messages = sent(read([go, { ...call, ...actions }, output]))
-    expect(toOpenAIResponses(messages).input).toEqual([go, { ...call, ...actions }, output])
-    const other = JSON.stringify(toAnthropic(messages))
-    expect(other).toContain(seen)
-    expect(other).not.toContain('_output')
-  })
+  it.each(CALL_OUTPUTS)(
+    'is sent unchanged to OpenAI, and as its content to Anthropic: %j',
+    (call, output, expectedText) => {
+      const actions = 'pending_safety_checks' in call ? { actions: [{ type: 'screenshot' }] } : {}
+      const messages = messagesOf(read([go, { ...call, ...actions }, output]))
+      expect(toOpenAIResponses(messages).input).toEqual([go, { ...call, ...actions }, output])
+      const other = JSON.stringify(toAnthropic(messages))
+      expect(other).toContain(expectedText)
+      expect(other).not.toContain('_output')
+    },
+  )
 
-  it('is an error where a patch failed', () => {
+  it('is an error if a patch failed', () => {
     const patch = { type: 'apply_patch_call', id: 'i', call_id: 'c', operation: {}, status: 'completed' }
     const output = { type: 'apply_patch_call_output', call_id: 'c', status: 'failed', output: 'no file' }
-    const messages = sent(read([go, patch, output]))
+    const messages = messagesOf(read([go, patch, output]))
     expect(toOpenAIResponses(messages).input.at(-1)).toMatchObject({
       ...output,
       output: expect.stringContaining('no file'),
@@ -205,13 +208,13 @@ describe('system prompts', () => {
         { ...reply, ...part('hello') },
       ],
     },
-  ])('in front of an array of $from are one, and later ones stay where they are', ({ from, values }) => {
+  ])('are merged at the start of an array in $from, and become user messages later', ({ from, values }) => {
     const later = [{ role: 'system', content: 'by the way' }, again].map((one) =>
       from === 'ui-messages' ? { ...one, ...part(one.content) } : one,
     )
     const { facts } = read([...values, ...later], from)
-    const seen = toMessages(replay(facts.map(({ fact }) => fact)))
-    expect(seen.map(({ role, content }) => [role, ...content.map((one) => Object(one).text)])).toEqual([
+    const messages = toMessages(replay(facts.map(({ fact }) => fact)))
+    expect(messages.map(({ role, content }) => [role, ...content.map((one) => Object(one).text)])).toEqual([
       ['system', 'main\n\nmore'],
       ['user', 'hi'],
       ['assistant', 'hello'],
@@ -222,11 +225,11 @@ describe('system prompts', () => {
 
 const call = (path: string) => ({ name: 'f', arguments: JSON.stringify({ path }) })
 
-describe('a reply that was stored', () => {
+describe('a stored OpenAI response without its request', () => {
   const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'hello' }] }]
   const stored = { object: 'response', id: 'r', model: 'm', metadata: { run: 1 }, tools: [{ name: 'f' }] }
 
-  it('without its request keeps what it repeats of it, in its own line', () => {
+  it('keeps the request fields that it contains, in its own line', () => {
     const first = { ...stored, instructions: 'brief', output }
     const session = read([first, { object: 'response', id: 's', input: 'asked in words', output }])
     expect(events(session)).toMatchObject([
@@ -239,24 +242,26 @@ describe('a reply that was stored', () => {
     expect(session.facts.map(({ line }) => line)).toEqual([1, 1, 1, 2, 2])
   })
 
-  it('is no result of a call whose output is a list', () => {
+  it('is not confused with a call output that is a list', () => {
     const input = { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_text', text: 'ok' }] }
     expect(events(read([input]))).toMatchObject([{ kind: 'ObservationEvent', tool_call_id: 'c' }])
   })
 })
 
-describe('messages of Anthropic', () => {
-  it('keep what is no block beside a result', () => {
+describe('reading Anthropic messages', () => {
+  it('keeps strings and numbers next to a tool result as text', () => {
     const result = { type: 'tool_result', tool_use_id: 't', content: 'ok' }
     const content = ['bare', result, { type: 'text', text: 'a block' }, 7]
     const session = read([{ role: 'user', content }], 'anthropic')
     expect(events(session)[0]).toMatchObject({ kind: 'ObservationEvent', tool_call_id: 't' })
-    expect(saidIn(session)).toEqual([[...words('bare'), ...words('a block'), ...words('7')]])
+    expect(messageContents(session)).toEqual([
+      [...textParts('bare'), ...textParts('a block'), ...textParts('7')],
+    ])
   })
 })
 
-describe('messages of OpenAI Chat Completions', () => {
-  it('keeps replies that say something in another field than their content', () => {
+describe('reading OpenAI Chat Completions messages', () => {
+  it('keeps replies with a function call, refusal, reasoning or audio instead of content', () => {
     const session = read([
       { role: 'user', content: 'go' },
       { role: 'assistant', content: null, function_call: call('a') },
@@ -274,13 +279,13 @@ describe('messages of OpenAI Chat Completions', () => {
       { kind: 'ActionEvent', action: { path: 'b' } },
     ])
     expect([first, second]).toMatchObject([{ action_id: one?.['id'] }, { action_id: two?.['id'] }])
-    expect(refusal).toMatchObject({ llm_message: { content: words('no') } })
+    expect(refusal).toMatchObject({ llm_message: { content: textParts('no') } })
     expect(thought).toMatchObject({ llm_message: { reasoning_content: 'hm' } })
     expect(JSON.stringify(audio)).toContain('spoken')
     expect(session.notes).toEqual([{ what: 'replies without content', count: 1, line: 9 }])
   })
 
-  it('keeps equal results without an id, which may be of different calls', () => {
+  it('keeps both of two equal results without a call id', () => {
     const result = { role: 'tool', content: 'ok' }
     const session = read([{ role: 'user', content: 'go' }, result, result], 'openai-chat')
     expect(events(session).map(({ kind }) => kind)).toEqual([
@@ -291,7 +296,7 @@ describe('messages of OpenAI Chat Completions', () => {
     expect(session.notes).toEqual([])
   })
 
-  it('has the name of a user, and keeps the further fields of what is no reply', () => {
+  it('keeps the name of a user, and further fields of other messages than replies', () => {
     const session = read(
       [
         { role: 'system', content: 'brief', cached: true },
@@ -303,7 +308,7 @@ describe('messages of OpenAI Chat Completions', () => {
     expect(events(session)).toMatchObject([
       { kind: 'SystemPromptEvent' },
       { key: 'openai-chat.message', value: { id: 'message-1', cached: true } },
-      { llm_message: { name: 'ada', content: words('hi') } },
+      { llm_message: { name: 'ada', content: textParts('hi') } },
       { key: 'openai-chat.message', value: { id: 'message-2', lang: 'en' } },
       { kind: 'ObservationEvent', tool_name: 'sh' },
       { key: 'openai-chat.message', value: { id: 'message-3', artifact: { rows: 2 } } },
@@ -311,7 +316,7 @@ describe('messages of OpenAI Chat Completions', () => {
   })
 
   it.each([['stray'], [['stray']], [[{ id: 'c', function: call('a') }, 'stray']]])(
-    'keeps what stands among calls and is none: %j',
+    'keeps an invalid entry among tool calls as text, with a note: %j',
     (tool_calls) => {
       const message = { role: 'assistant', content: 'hm', tool_calls }
       for (const value of [message, { id: 'r', choices: [{ message }] }]) {
@@ -324,7 +329,7 @@ describe('messages of OpenAI Chat Completions', () => {
     },
   )
 
-  it('keeps what a whole reply says of itself beside its message', () => {
+  it('keeps further fields of a completion, and notes those of its choice', () => {
     const choice = { index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }
     const whole = { id: 'r', object: 'chat.completion', model: 'm', service_tier: 'flex' }
     const session = read([{ ...whole, choices: [{ ...choice, logprobs: { content: [] } }] }], 'openai-chat')
@@ -335,10 +340,10 @@ describe('messages of OpenAI Chat Completions', () => {
     expect(session.notes).toEqual([{ what: 'further fields of a choice', count: 1, line: 1 }])
   })
 
-  it('keeps what a reply had said that failed', () => {
+  it('keeps the content of a failed reply, with a note', () => {
     const choices = [{ message: { role: 'assistant', content: 'so far' }, finish_reason: 'error' }]
     const session = read([{ id: 'r', object: 'chat.completion', error: { message: 'boom' }, choices }])
-    expect(saidIn(session)).toEqual([words('so far')])
+    expect(messageContents(session)).toEqual([textParts('so far')])
     expect(session.notes).toContainEqual({
       what: 'failed replies, kept up to the failure',
       count: 1,
@@ -346,7 +351,7 @@ describe('messages of OpenAI Chat Completions', () => {
     })
   })
 
-  it('counts the further choices of a reply', () => {
+  it('notes further choices of a reply', () => {
     const choices = ['a', 'b'].map((content) => ({ message: { role: 'assistant', content } }))
     expect(read([{ id: 'r', choices }]).notes).toEqual([
       { what: 'further choices of a reply', count: 1, line: 1 },
@@ -354,21 +359,21 @@ describe('messages of OpenAI Chat Completions', () => {
   })
 })
 
-describe('a request', () => {
+describe('reading requests', () => {
   it.each(['openai-chat', 'anthropic'] as const)(
-    'of %s keeps its other fields, and what is no message',
+    'keeps the other fields of a request in %s, and its invalid messages as text',
     (from) => {
       const tools = [{ name: 'f' }]
       const messages = [{ role: 'user', content: 'hi' }, 'stray', 7, { role: 'ghost' }]
       const session = read([{ model: 'm', tools, messages }], from)
-      const [about, , ...stored] = events(session)
-      expect(about).toMatchObject({ key: `${from}.request`, value: { model: 'm', tools } })
+      const [settings, , ...stored] = events(session)
+      expect(settings).toMatchObject({ key: `${from}.request`, value: { model: 'm', tools } })
       expect(stored.map(({ raw }) => raw)).toEqual(['"stray"', '7', '{"role":"ghost"}'])
       expect(session.notes).toEqual([{ what: 'not a message', count: 3, line: 2 }])
     },
   )
 
-  it('of items keeps them too, and a reply that repeats its request says its own', () => {
+  it('keeps the other fields of an OpenAI Responses request, and its invalid items as text', () => {
     const input = [{ role: 'user', content: 'hi' }, null]
     const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'hello' }] }]
     const session = read([{ id: 'r', model: 'm', temperature: 1, instructions: 'brief', input, output }])
@@ -392,8 +397,8 @@ const invocation = (number: number) => ({
   step: number,
 })
 
-describe('messages of a user interface', () => {
-  it('have their steps and their text in order where only fields say them', () => {
+describe('reading UI messages', () => {
+  it('orders steps and text of messages that have no parts', () => {
     const session = read([
       {
         role: 'user',
@@ -410,18 +415,18 @@ describe('messages of a user interface', () => {
       },
     ])
     expect(events(session)).toMatchObject([
-      { llm_message: { content: [...words('look'), { type: 'image' }] } },
+      { llm_message: { content: [...textParts('look'), { type: 'image' }] } },
       { kind: 'ActionEvent', tool_call_id: 'c0' },
       { kind: 'ObservationEvent', tool_call_id: 'c0' },
       { kind: 'ActionEvent', tool_call_id: 'c1' },
       { kind: 'ObservationEvent', tool_call_id: 'c1' },
-      { llm_message: { content: words('sunny') } },
+      { llm_message: { content: textParts('sunny') } },
       { key: 'ui-messages.message', value: { id: 'm', annotations: [{ a: 1 }] } },
     ])
     expect(JSON.stringify(events(session)[1])).toContain('hm')
   })
 
-  it('keep their metadata, and count what they say twice', () => {
+  it('keeps metadata, and notes content that the parts repeat', () => {
     const parts = [{ type: 'text', text: 'hi' }]
     const session = read([{ id: 'm', role: 'user', content: 'hi', parts, metadata: { cost: 1 } }])
     expect(events(session).at(-1)).toMatchObject({ value: { id: 'm', metadata: { cost: 1 } } })
@@ -429,18 +434,18 @@ describe('messages of a user interface', () => {
   })
 })
 
-it('messages of user interfaces keep a content that is a list', () => {
+it('UI messages can have a list as content', () => {
   const session = read(
     [
-      { id: 'u', role: 'user', content: [...words('hi'), 7] },
-      { id: 'a', role: 'assistant', content: words('hello') },
+      { id: 'u', role: 'user', content: [...textParts('hi'), 7] },
+      { id: 'a', role: 'assistant', content: textParts('hello') },
     ],
     'ui-messages',
   )
-  expect(saidIn(session)).toEqual([[...words('hi'), ...words('7')], words('hello')])
+  expect(messageContents(session)).toEqual([[...textParts('hi'), ...textParts('7')], textParts('hello')])
 })
 
-it('a system prompt may be a list of texts', () => {
+it('a system prompt can be a list of texts', () => {
   const session = read([{ role: 'system', content: ['Be ', { type: 'text', text: 'kind.' }] }], 'openai-chat')
   expect(events(session)).toMatchObject([{ kind: 'SystemPromptEvent', system_prompt: { text: 'Be kind.' } }])
 })

@@ -1,4 +1,4 @@
-/** A file of trajectories: each is read, whatever precedes it, under a name of its own. */
+/** ATIF trajectories: several in a file, subagents, unusual content, and the token counts of exported steps. */
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -16,9 +16,9 @@ const trajectory = (fields: object) => ({
 
 const read = (values: readonly unknown[]): Session => readSession(recordsOf(values), { from: 'atif' })
 
-const userIn = ({ facts }: Session): string => JSON.stringify(facts.map(({ fact }) => fact))
+const factsText = ({ facts }: Session): string => JSON.stringify(facts.map(({ fact }) => fact))
 
-it('further lines are sessions beside the first, and none takes the name of another', () => {
+it('further trajectories are children without a parent, with null for a repeated id', () => {
   const second = { steps: [{ step_id: 1, source: 'user', message: 'second' }] }
   const { id, children, notes } = read([
     trajectory({ session_id: 'one' }),
@@ -30,13 +30,13 @@ it('further lines are sessions beside the first, and none takes the name of anot
     ['two', null],
     [null, null],
   ])
-  expect(children.map((child) => userIn(child).includes('second'))).toEqual([true, false])
+  expect(children.map((child) => factsText(child).includes('second'))).toEqual([true, false])
   expect(notes).toEqual([{ what: 'further trajectories, each its own session', count: 2, line: 2 }])
 })
 
-it('a line that cannot be read costs no other', () => {
+it('an invalid line is kept as text, and the next line is read', () => {
   const [good] = recordsOf([trajectory({ session_id: 'one' })])
-  if (good === undefined) throw new Error('there is one')
+  if (good === undefined) throw new Error('no record')
   const session = readSession(
     [
       { line: 1, raw: '{"schema', value: undefined },
@@ -47,12 +47,12 @@ it('a line that cannot be read costs no other', () => {
     },
   )
   expect(session.id).toBe('one')
-  expect(userIn(session)).toContain('"hi"')
+  expect(factsText(session)).toContain('"hi"')
   expect(session.notes).toEqual([{ what: 'not a trajectory', count: 1, line: 1 }])
   expect(read([7]).facts).toMatchObject([{ fact: { raw: '7' } }])
 })
 
-it('an agent that was started is called as its own trajectory, also in the session of its parent', () => {
+it('a subagent has the id of its trajectory, or null if it has the id of its parent', () => {
   const inner = trajectory({ session_id: 'run', trajectory_id: 'child' })
   const same = trajectory({ session_id: 'run' })
   const { id, children } = read([
@@ -65,14 +65,14 @@ it('an agent that was started is called as its own trajectory, also in the sessi
   ])
 })
 
-it('begins at the first time that a conversation can have', () => {
+it('a session is created at the first valid timestamp', () => {
   const timestamps = ['yesterday', '2026-02-30T10:00:00Z', '2026-01-02T10:00:00Z']
   const steps = timestamps.map((timestamp) => ({ source: 'user', message: 'hi', timestamp }))
   expect(read([trajectory({ steps })]).createdAt).toBe('2026-01-02T10:00:00Z')
   expect(read([trajectory({ steps: steps.slice(0, 2) })]).createdAt).toBe(null)
 })
 
-it('what is no step and no trajectory is kept as it stands', () => {
+it('invalid steps and trajectories are kept as text', () => {
   const session = read([
     trajectory({ session_id: 'run', steps: ['stray'], subagent_trajectories: [null] }),
     trajectory({ session_id: 'odd', steps: 'none' }),
@@ -88,21 +88,24 @@ it.each([
     'a call of a user',
     { source: 'user', message: 'u', tool_calls: [{ tool_call_id: 'c', function_name: 'MARK' }] },
   ],
-  ['a call that is none', { source: 'agent', message: 'a', tool_calls: ['MARK'] }],
-  ['calls that are no list', { source: 'agent', message: 'a', tool_calls: { MARK: 1 } }],
-  ['an observation in words', { source: 'agent', message: 'a', observation: 'MARK' }],
-  ['results in words', { source: 'agent', message: 'a', observation: { results: 'MARK', extra: { a: 1 } } }],
-  ['a result in words', { source: 'agent', message: 'a', observation: { results: ['MARK'] } }],
+  ['a call that is a string', { source: 'agent', message: 'a', tool_calls: ['MARK'] }],
+  ['calls that are an object', { source: 'agent', message: 'a', tool_calls: { MARK: 1 } }],
+  ['an observation that is a string', { source: 'agent', message: 'a', observation: 'MARK' }],
+  [
+    'results that are a string',
+    { source: 'agent', message: 'a', observation: { results: 'MARK', extra: { a: 1 } } },
+  ],
+  ['a result that is a string', { source: 'agent', message: 'a', observation: { results: ['MARK'] } }],
   [
     'a list in a result',
     { source: 'agent', message: 'a', observation: { results: [{ content: [['MARK']] }] } },
   ],
   ['a message that is an object', { source: 'agent', message: { said: 'MARK' } }],
-])('%s is kept', (_, step) => {
-  expect(userIn(read([trajectory({ steps: [step] })]))).toContain('MARK')
+])('the events contain %s', (_, step) => {
+  expect(factsText(read([trajectory({ steps: [step] })]))).toContain('MARK')
 })
 
-it('what a step says beside its message, calls and results is kept beside them', () => {
+it('the events contain all additional fields of steps, calls and results', () => {
   const word = fc.stringMatching(/^[a-z]{1,8}$/).map((letters) => `x_${letters}`)
   const extra = fc.dictionary(word, fc.uuid(), { minKeys: 1, maxKeys: 3 })
   const step = fc
@@ -114,20 +117,20 @@ it('what a step says beside its message, calls and results is kept beside them',
         extra: fc.constant(more),
         metrics: extra.map((costs) => ({ prompt_tokens: 1, ...costs })),
         tool_calls: fc.array(
-          extra.map((ownValue) => ({
+          extra.map((fields) => ({
             tool_call_id: 'c',
             function_name: 'f',
             arguments: {},
-            extra: ownValue,
+            extra: fields,
           })),
           { maxLength: 1 },
         ),
-        observation: extra.map((ownValue) => ({ results: [{ content: 'out', ...ownValue }] })),
+        observation: extra.map((fields) => ({ results: [{ content: 'out', ...fields }] })),
       }),
     )
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 4 }), (steps) => {
-      const stored = userIn(read([trajectory({ steps })]))
+      const stored = factsText(read([trajectory({ steps })]))
       for (const [id] of JSON.stringify(steps).matchAll(/[0-9a-f]{8}-[-0-9a-f]{27}/g))
         expect(stored).toContain(id)
     }),
@@ -140,7 +143,7 @@ const call = (tool_call_id: string, input: unknown) => ({
   arguments: input,
 })
 
-it('a call that cannot be read has an error, also if another call of its step has a result', () => {
+it('a call with invalid arguments is not pending, even if only another call of the step has a result', () => {
   const steps = [
     {
       step_id: 1,
@@ -154,7 +157,7 @@ it('a call that cannot be read has an error, also if another call of its step ha
   expect(listPendingCalls(replay(facts.map(({ fact }) => fact)))).toEqual([])
 })
 
-const called = (id: string, reply?: object) => ({
+const actionOf = (id: string, reply?: object) => ({
   kind: 'ActionEvent',
   id,
   source: 'agent',
@@ -166,7 +169,7 @@ const called = (id: string, reply?: object) => ({
   llm_response_id: 'same',
 })
 
-const ended = (call: string) => ({
+const resultOf = (call: string) => ({
   kind: 'ObservationEvent',
   id: `${call}-end`,
   source: 'environment',
@@ -176,9 +179,16 @@ const ended = (call: string) => ({
   observation: { kind: 'ToolObservation', content: [{ type: 'text', text: call }] },
 })
 
-it('replies of a server that uses one id for all are written as a step each', () => {
+it('replies with the same response id are exported as separate steps', () => {
   const [first, second] = [{ tokens: [10, 2] }, { tokens: [20, 3] }]
-  const facts = [called('a', first), called('b'), ended('a'), ended('b'), called('c', second), ended('c')]
+  const facts = [
+    actionOf('a', first),
+    actionOf('b'),
+    resultOf('a'),
+    resultOf('b'),
+    actionOf('c', second),
+    resultOf('c'),
+  ]
   const { steps, final_metrics } = toAtif(replay(facts as Parameters<typeof replay>[0]))
   const calls = steps.map(({ tool_calls, metrics }) => [
     (tool_calls as { tool_call_id: string }[]).map(({ tool_call_id }) => tool_call_id),
@@ -191,27 +201,24 @@ it('replies of a server that uses one id for all are written as a step each', ()
   expect(final_metrics).toMatchObject({ total_prompt_tokens: 30, total_steps: 2 })
 })
 
-it.each([true, false])(
-  'counts the tokens of a copied step (%s) in the trajectory that made it',
-  (isCopied) => {
-    const metrics = { prompt_tokens: 100, completion_tokens: 10, cached_tokens: 50, cost_usd: 0.5 }
-    const call = { tool_call_id: 'c', function_name: 'ls', arguments: {} }
-    const copied = isCopied ? { is_copied_context: true } : {}
-    const steps = [
-      { step_id: 1, source: 'user', message: 'hi', ...copied },
-      { step_id: 2, source: 'agent', message: 'first', metrics, ...copied },
-      { step_id: 3, source: 'agent', message: '', tool_calls: [call], metrics, ...copied },
-      { step_id: 4, source: 'agent', message: 'own', metrics },
-    ]
-    const session = read([trajectory({ session_id: 'one', steps })])
-    const count = isCopied ? 1 : 3
-    expect(toAtif(replay(session.facts.map(({ fact }) => fact))).final_metrics).toMatchObject({
-      total_prompt_tokens: 100 * count,
-      total_completion_tokens: 10 * count,
-      total_cached_tokens: 50 * count,
-    })
-    // Counts that are not used are kept beside the step.
-    expect(userIn(session).match(/"prompt_tokens":100/g) ?? []).toHaveLength(isCopied ? 2 : 0)
-    expect(userIn(session).match(/"cost_usd":0.5/g)).toHaveLength(3)
-  },
-)
+it.each([true, false])('the exported totals omit tokens of copied steps (copied: %s)', (isCopied) => {
+  const metrics = { prompt_tokens: 100, completion_tokens: 10, cached_tokens: 50, cost_usd: 0.5 }
+  const call = { tool_call_id: 'c', function_name: 'ls', arguments: {} }
+  const copied = isCopied ? { is_copied_context: true } : {}
+  const steps = [
+    { step_id: 1, source: 'user', message: 'hi', ...copied },
+    { step_id: 2, source: 'agent', message: 'first', metrics, ...copied },
+    { step_id: 3, source: 'agent', message: '', tool_calls: [call], metrics, ...copied },
+    { step_id: 4, source: 'agent', message: 'own', metrics },
+  ]
+  const session = read([trajectory({ session_id: 'one', steps })])
+  const count = isCopied ? 1 : 3
+  expect(toAtif(replay(session.facts.map(({ fact }) => fact))).final_metrics).toMatchObject({
+    total_prompt_tokens: 100 * count,
+    total_completion_tokens: 10 * count,
+    total_cached_tokens: 50 * count,
+  })
+  // Unused counts are stored in a state update.
+  expect(factsText(session).match(/"prompt_tokens":100/g) ?? []).toHaveLength(isCopied ? 2 : 0)
+  expect(factsText(session).match(/"cost_usd":0.5/g)).toHaveLength(3)
+})

@@ -1,7 +1,7 @@
-/** Sessions of Claude Code: subagent files, interruptions, and duplicate lines. */
+/** Sessions of Claude Code: subagent files, interruptions, rewinds, compactions, attachments and duplicate lines. */
 
 import { describe, expect, it } from 'vitest'
-import { notesOf, read, reports } from './world.ts'
+import { notesOf, read, summarize } from './session-summary.ts'
 
 const line = (type: string, uuid: string, parentUuid: string | null, message: object) => ({
   type,
@@ -17,20 +17,20 @@ const reply = (uuid: string, parent: string, block: object) =>
   line('assistant', uuid, parent, { id: 'msg', role: 'assistant', model: 'm', content: [block] })
 const thinking = (signature: string) => ({ type: 'thinking', thinking: '', signature })
 const call = { type: 'tool_use', id: 't', name: 'Bash', input: {} }
-const answer = (text: string) => ({ type: 'text', text })
+const textBlock = (text: string) => ({ type: 'text', text })
 
 const end = (leafUuid: string) => ({ type: 'last-prompt', lastPrompt: 'hi', leafUuid, sessionId: 'main' })
 
 const timed = (one: object, number: number) => ({ ...one, timestamp: `2026-07-01T10:00:0${number}Z` })
-const put = (uuid: string, parent: string, attachment: object, more: object = {}) => ({
+const attachmentLine = (uuid: string, parent: string, attachment: object, more: object = {}) => ({
   ...line('attachment', uuid, parent, {}),
   attachment,
   ...more,
 })
 const hook = (hookEvent: string) => ({ type: 'hook_success', hookEvent, exitCode: 0, content: 'ready' })
 
-describe('a session of Claude Code', () => {
-  it('is a helper’s where its last line was cut', () => {
+describe('reading a session of Claude Code', () => {
+  it('detects a subagent file even if its last line is truncated', () => {
     const side = { isSidechain: true, agentId: 'abc' }
     const lines = [
       { ...user('1', null, 'task'), ...side },
@@ -42,7 +42,7 @@ describe('a session of Claude Code', () => {
     expect(read([user('1', null, 'hi'), '{"parentUuid"'])).toMatchObject({ id: 'main', parentId: null })
   })
 
-  it('keeps the words of a user beside an interruption, and those that speak of one', () => {
+  it('keeps user text next to an interruption marker, and text that only mentions one', () => {
     const marker = { type: 'text', text: '[Request interrupted by user for tool use]' }
     const session = read([
       user('1', null, 'hi'),
@@ -50,7 +50,7 @@ describe('a session of Claude Code', () => {
       user('3', '2', '[Request interrupted by user] is what I saw'),
       user('4', '3', '[Request interrupted by user]'),
     ])
-    expect(reports(session)).toEqual([
+    expect(summarize(session)).toEqual([
       'user: hi',
       'interrupted',
       'user: do it differently',
@@ -61,110 +61,112 @@ describe('a session of Claude Code', () => {
 
   it.each([
     {
-      what: 'the caveat of a command',
+      label: 'the caveat of a command',
       front: [
         { ...user('c1', 'a1', 'Caveat: …'), isMeta: true },
         user('c2', 'c1', '<bash-input>ls</bash-input>'),
       ],
-      said: ['environment: Caveat: …', 'environment: <bash-input>ls</bash-input>'],
+      texts: ['environment: Caveat: …', 'environment: <bash-input>ls</bash-input>'],
     },
     {
-      what: 'an attachment',
+      label: 'an attachment',
       front: [{ ...line('attachment', 'c2', 'a1', {}), attachment: { type: 'edited_text_file' } }],
-      said: [],
+      texts: [],
     },
     {
-      what: 'a line of the system',
+      label: 'a system line',
       front: [{ ...line('system', 'c2', 'a1', {}), subtype: 'local_command' }],
-      said: [],
+      texts: [],
     },
     {
-      what: 'progress and a line of the system',
+      label: 'a progress line and a system line',
       front: [line('progress', 'c1', 'a1', {}), line('system', 'c2', 'c1', {})],
-      said: [],
+      texts: [],
     },
     {
-      what: 'a hook',
+      label: 'a hook',
       front: [
         {
           ...line('attachment', 'c2', 'a1', {}),
           attachment: { type: 'hook_success', hookEvent: 'UserPromptSubmit', exitCode: 0 },
         },
       ],
-      said: [],
+      texts: [],
     },
-  ])('goes back with $what that stands in front of the prompt', ({ front, said: text }) => {
+  ])('follows a rewind to a prompt that is preceded by $label', ({ front, texts }) => {
     const session = read([
       user('u1', null, 'hi'),
-      { ...reply('a1', 'u1', answer('yes')) },
+      { ...reply('a1', 'u1', textBlock('yes')) },
       user('u2', 'a1', 'left'),
-      { ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('left, too')] }) },
+      {
+        ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [textBlock('left, too')] }),
+      },
       ...front,
       user('u3', 'c2', 'new'),
-      { ...line('assistant', 'a3', 'u3', { id: 'm3', role: 'assistant', content: [answer('new, too')] }) },
+      { ...line('assistant', 'a3', 'u3', { id: 'm3', role: 'assistant', content: [textBlock('new, too')] }) },
     ])
-    expect(reports(session)).toEqual(['user: hi', 'agent: yes', ...text, 'user: new', 'agent: new, too'])
+    expect(summarize(session)).toEqual(['user: hi', 'agent: yes', ...texts, 'user: new', 'agent: new, too'])
   })
 
-  it.each(['attachment', 'system'])('goes back to the start with a line of type %s in front', (type) => {
+  it.each(['attachment', 'system'])('follows a rewind to the start through a line of type %s', (type) => {
     const session = read([
       user('u1', null, 'left'),
-      reply('a1', 'u1', answer('left, too')),
+      reply('a1', 'u1', textBlock('left, too')),
       line(type, 'c', null, {}),
       user('u2', 'c', 'new'),
     ])
-    expect(reports(session)).toEqual(['user: new'])
+    expect(summarize(session)).toEqual(['user: new'])
   })
 
   it.each([
-    { what: 'by their names', kept: { preservedMessages: { anchorUuid: 's', uuids: ['u2', 'a2'] } } },
+    { label: 'by uuid', kept: { preservedMessages: { anchorUuid: 's', uuids: ['u2', 'a2'] } } },
     {
-      what: 'by their ends',
+      label: 'by first and last uuid',
       kept: { preservedSegment: { anchorUuid: 's', headUuid: 'u2', tailUuid: 'a2' } },
     },
-    { what: 'before the summary', kept: { preservedMessages: { anchorUuid: 'b', uuids: ['u1', 'a1'] } } },
-  ])('keeps the messages that a compaction kept, $what', ({ what, kept: stored }) => {
+    { label: 'before the summary', kept: { preservedMessages: { anchorUuid: 'b', uuids: ['u1', 'a1'] } } },
+  ])('keeps the messages that a compaction preserves, $label', ({ label, kept: stored }) => {
     const boundary = line('system', 'b', null, {})
     const session = read([
       user('u1', null, 'one'),
-      reply('a1', 'u1', answer('first')),
+      reply('a1', 'u1', textBlock('first')),
       user('u2', 'a1', 'two'),
-      { ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('second')] }) },
+      { ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [textBlock('second')] }) },
       { ...boundary, subtype: 'compact_boundary', logicalParentUuid: 'a2', compactMetadata: stored },
       { ...user('s', 'b', 'the summary'), isCompactSummary: true },
       user('u3', 's', 'go on'),
     ])
-    expect(reports(session, 'seen')).toEqual(
-      what === 'before the summary'
+    expect(summarize(session, 'view')).toEqual(
+      label === 'before the summary'
         ? ['user: one', 'agent: first', 'summary: the summary', 'user: go on']
         : ['summary: the summary', 'user: two', 'agent: second', 'user: go on'],
     )
   })
 
-  it('goes back to where its client says that it ends, and on with what was not left', () => {
+  it('uses the `leafUuid` of a last-prompt line as HEAD, unless another line follows', () => {
     const second = {
-      ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('so')] }),
+      ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [textBlock('so')] }),
     }
-    const lines = [user('u1', null, 'hi'), reply('a1', 'u1', answer('yes')), user('u2', 'a1', 'then')]
-    expect(reports(read([...lines, second, end('a1')]))).toEqual(['user: hi', 'agent: yes'])
+    const lines = [user('u1', null, 'hi'), reply('a1', 'u1', textBlock('yes')), user('u2', 'a1', 'then')]
+    expect(summarize(read([...lines, second, end('a1')]))).toEqual(['user: hi', 'agent: yes'])
     const all = ['user: hi', 'agent: yes', 'user: then', 'agent: so']
-    expect(reports(read([...lines, second, end('a2')]))).toEqual(all)
-    expect(reports(read([...lines, end('a1'), second]))).toEqual(all)
+    expect(summarize(read([...lines, second, end('a2')]))).toEqual(all)
+    expect(summarize(read([...lines, end('a1'), second]))).toEqual(all)
   })
 
-  it('says what the client has put beside messages, as far as a model has read it', () => {
+  it('includes attachments that the model has read, but not others', () => {
     const rendered = [{ content: '<system-reminder>Skills: one</system-reminder>' }]
     const added = { type: 'hook_additional_context', content: ['a', 'b'], hookName: 'PostToolUse:Bash' }
     const session = read([
       user('u1', null, 'hi'),
-      put('h1', 'u1', hook('SessionStart')),
-      put('h2', 'h1', hook('Stop')),
-      put('h3', 'h2', added),
-      put('h4', 'h3', { type: 'skill_listing', content: '- one' }, { rendered }),
-      put('h5', 'h4', { type: 'task_reminder', content: [] }),
-      reply('a1', 'h5', answer('yes')),
+      attachmentLine('h1', 'u1', hook('SessionStart')),
+      attachmentLine('h2', 'h1', hook('Stop')),
+      attachmentLine('h3', 'h2', added),
+      attachmentLine('h4', 'h3', { type: 'skill_listing', content: '- one' }, { rendered }),
+      attachmentLine('h5', 'h4', { type: 'task_reminder', content: [] }),
+      reply('a1', 'h5', textBlock('yes')),
     ])
-    expect(reports(session, 'seen')).toEqual([
+    expect(summarize(session, 'view')).toEqual([
       'user: hi',
       'environment: SessionStart hook success: ready',
       'environment: PostToolUse:Bash hook additional context: a\nb',
@@ -173,17 +175,17 @@ describe('a session of Claude Code', () => {
     ])
   })
 
-  it('knows commands that the client has executed from what its user asks a model for', () => {
+  it('distinguishes commands that the client executes from prompts', () => {
     const name = '<command-name>/exit</command-name>'
-    const requests = '<command-message>review</command-message>\n<command-name>/review</command-name>'
+    const command = '<command-message>review</command-message>\n<command-name>/review</command-name>'
     const session = read([
       user('u1', null, name),
       user('u2', 'u1', [{ type: 'text', text: '<local-command-stdout>Bye!</local-command-stdout>' }]),
-      user('u3', 'u2', requests),
+      user('u3', 'u2', command),
       user('u4', 'u3', '<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>'),
       user('u5', 'u4', `what is ${name}?`),
     ])
-    expect(reports(session).map((one) => one.slice(0, one.indexOf(':')))).toEqual([
+    expect(summarize(session).map((one) => one.slice(0, one.indexOf(':')))).toEqual([
       'environment',
       'environment',
       'user',
@@ -195,46 +197,50 @@ describe('a session of Claude Code', () => {
   const notice = '<task-notification>\n<task-id>b1</task-id>\n</task-notification>'
   const peer = '<teammate-message teammate_id="x">\nhello\n</teammate-message>'
   it.each<[string, object, unknown, string]>([
-    ['typed', {}, 'and then?', 'user'],
-    ['typed, by its origin', { origin: { kind: 'human' } }, 'and then?', 'user'],
-    ['from a chat of the user', { origin: { kind: 'channel', server: 'telegram' } }, 'and then?', 'user'],
-    ['about a notice', {}, `what is ${notice}?`, 'user'],
-    ['a notice, by its origin', { origin: { kind: 'task-notification' } }, 'it ended', 'environment'],
-    ['of another session', { origin: { kind: 'peer', from: 'x' } }, 'hello', 'environment'],
-    ['of the coordinator', { origin: { kind: 'coordinator' } }, 'go on', 'environment'],
-    ['a notice of older versions', {}, notice, 'environment'],
-    ['a notice in parts', {}, [answer(notice)], 'environment'],
-    ['of another agent', {}, peer, 'environment'],
-  ])('tells what its user typed from what others sent: %s', (_, origin, content, source) => {
-    const said = typeof content === 'string' ? content : notice
-    const alone = [user('u1', null, 'hi'), reply('a1', 'u1', answer('yes'))]
+    ['a prompt', {}, 'and then?', 'user'],
+    ['a prompt with origin human', { origin: { kind: 'human' } }, 'and then?', 'user'],
+    ['a message from a channel', { origin: { kind: 'channel', server: 'telegram' } }, 'and then?', 'user'],
+    ['a prompt that quotes a notification', {}, `what is ${notice}?`, 'user'],
+    ['a notification with its origin', { origin: { kind: 'task-notification' } }, 'it ended', 'environment'],
+    ['a message from another session', { origin: { kind: 'peer', from: 'x' } }, 'hello', 'environment'],
+    ['a message from the coordinator', { origin: { kind: 'coordinator' } }, 'go on', 'environment'],
+    ['a notification of older versions', {}, notice, 'environment'],
+    ['a notification in a content block', {}, [textBlock(notice)], 'environment'],
+    ['a message from a teammate', {}, peer, 'environment'],
+  ])('determines the source of %s', (_, origin, content, source) => {
+    const text = typeof content === 'string' ? content : notice
+    const alone = [user('u1', null, 'hi'), reply('a1', 'u1', textBlock('yes'))]
     const next = {
-      ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('ok')] }),
+      ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [textBlock('ok')] }),
     }
-    const queued = put('u2', 'a1', { type: 'queued_command', prompt: content, ...origin })
+    const queued = attachmentLine('u2', 'a1', { type: 'queued_command', prompt: content, ...origin })
     for (const sent of [{ ...user('u2', 'a1', content), ...origin }, queued])
-      expect(reports(read([...alone, sent, next]))).toEqual([
+      expect(summarize(read([...alone, sent, next]))).toEqual([
         'user: hi',
         'agent: yes',
-        `${source}: ${said}`,
+        `${source}: ${text}`,
         'agent: ok',
       ])
-    const mode = put('u2', 'a1', { type: 'queued_command', prompt: said, commandMode: 'task-notification' })
-    if (!('origin' in origin)) expect(reports(read([...alone, mode])).at(-1)).toBe(`environment: ${said}`)
+    const mode = attachmentLine('u2', 'a1', {
+      type: 'queued_command',
+      prompt: text,
+      commandMode: 'task-notification',
+    })
+    if (!('origin' in origin)) expect(summarize(read([...alone, mode])).at(-1)).toBe(`environment: ${text}`)
   })
 
-  it('leads from a notice back to the prompt before it', () => {
+  it('follows a rewind from a notification to the previous prompt', () => {
     const session = read([
       user('u1', null, 'hi'),
-      reply('a1', 'u1', answer('yes')),
+      reply('a1', 'u1', textBlock('yes')),
       user('n1', 'a1', notice),
-      line('assistant', 'a2', 'n1', { id: 'm2', role: 'assistant', content: [answer('left')] }),
+      line('assistant', 'a2', 'n1', { id: 'm2', role: 'assistant', content: [textBlock('left')] }),
       user('u2', 'a1', 'new'),
     ])
-    expect(reports(session)).toEqual(['user: hi', 'agent: yes', 'user: new'])
+    expect(summarize(session)).toEqual(['user: hi', 'agent: yes', 'user: new'])
   })
 
-  it('is a fork of the session from which its lines were copied', () => {
+  it('uses the session that the lines were copied from as the parent of a fork', () => {
     const copied = { forkedFrom: { sessionId: 'first', messageUuid: '1' } }
     const lines = [{ ...user('1', null, 'hi'), ...copied }, user('2', '1', 'more')]
     expect(read(lines)).toMatchObject({ id: 'main', parentId: 'first', subagent: null })
@@ -253,49 +259,49 @@ describe('a session of Claude Code', () => {
     'fork-context-ref',
     'content-replacement',
     'task-summary',
-  ])('keeps a record %s, which no model sees, beside the messages', (type) => {
+  ])('stores a record of type %s as a state update, without a note', (type) => {
     const record = { type, sessionId: 'main', value: { a: 1 } }
-    const session = read([record, user('u1', null, 'hi'), record, reply('a1', 'u1', answer('yes'))])
+    const session = read([record, user('u1', null, 'hi'), record, reply('a1', 'u1', textBlock('yes'))])
     expect(session).toMatchObject({ format: 'claude-code', notes: [] })
-    expect(reports(session)).toEqual(['user: hi', 'agent: yes'])
+    expect(summarize(session)).toEqual(['user: hi', 'agent: yes'])
     const key = `claude-code.${type}`
     expect(session.facts.filter(({ fact }) => 'key' in fact && fact.key === key)).toHaveLength(2)
     expect(session.facts[0]?.fact).toMatchObject({ kind: 'ConversationStateUpdateEvent', value: record })
   })
 
-  it('reports a record of an unknown type', () => {
+  it('notes a record of an unknown type', () => {
     const session = read([user('u1', null, 'hi'), { type: 'future', sessionId: 'main' }])
     expect(notesOf(session)).toEqual({ 'unknown record type "future"': 1 })
   })
 
-  it('reads once what is written again before a compaction', () => {
+  it('ignores lines that are repeated before a compaction', () => {
     const lines = [
       user('u1', null, 'hi'),
-      reply('a1', 'u1', answer('yes')),
+      reply('a1', 'u1', textBlock('yes')),
       user('u2', 'a1', 'then'),
-      { ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('so')] }) },
+      { ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [textBlock('so')] }) },
     ].map(timed)
     // A line with the same name and time but other content is different.
     const other = timed(user('u1', 'u3', 'hello'), 0)
     const session = read([...lines, ...lines.slice(0, 3), user('u3', 'a2', 'on'), other])
     const all = ['user: hi', 'agent: yes', 'user: then', 'agent: so', 'user: on', 'user: hello']
-    expect(reports(session)).toEqual(all)
+    expect(summarize(session)).toEqual(all)
     expect(session.facts).toHaveLength(all.length)
     expect(notesOf(session)).toEqual({ 'written twice: a line': 3 })
   })
 
-  it('has what had to wait where its user had gone back to', () => {
+  it('reads a queued prompt on the branch of its parent', () => {
     const session = read([
       user('u1', null, 'hi'),
-      reply('a1', 'u1', answer('yes')),
+      reply('a1', 'u1', textBlock('yes')),
       user('u2', 'a1', 'left'),
       { ...line('attachment', 'q', 'a1', {}), attachment: { type: 'queued_command', prompt: 'new' } },
-      { ...line('assistant', 'a3', 'q', { id: 'm3', role: 'assistant', content: [answer('new, too')] }) },
+      { ...line('assistant', 'a3', 'q', { id: 'm3', role: 'assistant', content: [textBlock('new, too')] }) },
     ])
-    expect(reports(session)).toEqual(['user: hi', 'agent: yes', 'user: new', 'agent: new, too'])
+    expect(summarize(session)).toEqual(['user: hi', 'agent: yes', 'user: new', 'agent: new, too'])
   })
 
-  it('has each signature of thinking whose words are withheld', () => {
+  it('keeps each different signature of thinking without text', () => {
     const blocks = [thinking('QQ=='), thinking('Qg=='), thinking('QQ=='), call]
     const session = read([
       user('0', null, 'hi'),
@@ -306,14 +312,20 @@ describe('a session of Claude Code', () => {
     expect(notesOf(session)).toEqual({ 'written twice: a block of a reply': 1 })
   })
 
-  it('keeps what is no block of a reply, or stands beside a result', () => {
+  it('keeps strings and numbers in a reply or next to a result as text', () => {
     const text = line('assistant', '1', '0', { id: 'msg', role: 'assistant', content: ['bare', call, 7] })
     const result = { type: 'tool_result', tool_use_id: 't', content: 'ok' }
     const session = read([user('0', null, 'hi'), text, user('2', '1', [result, 'beside'])])
-    expect(reports(session)).toEqual(['user: hi', 'agent: bare 7', 'call t', 'result t: ok', 'user: beside'])
+    expect(summarize(session)).toEqual([
+      'user: hi',
+      'agent: bare 7',
+      'call t',
+      'result t: ok',
+      'user: beside',
+    ])
   })
 
-  it('tells of details that no model sees', () => {
+  it('notes tool result metadata, unless it is a string', () => {
     const content = [{ type: 'tool_result', tool_use_id: 't', content: 'done' }]
     const input = { ...user('2', '1', content), toolUseResult: { stdout: 'done' } }
     const session = read([user('0', null, 'hi'), reply('1', '0', call), input])
@@ -321,7 +333,7 @@ describe('a session of Claude Code', () => {
     expect(read([user('0', null, 'hi'), { ...input, toolUseResult: 'done' }]).notes).toEqual([])
   })
 
-  it('has its own id where many have the same, also one that would be cut inside of a character', () => {
+  it('gives 20,000 lines with the same uuid unique ids, without splitting a surrogate pair', () => {
     const uuid = `${'a'.repeat(179)}😀`
     const session = read(Array.from({ length: 20_000 }, () => user(uuid, null, 'hi')))
     const ids = session.facts.map(({ fact }) => ('kind' in fact ? fact.id : null))
@@ -329,40 +341,46 @@ describe('a session of Claude Code', () => {
     expect(ids.slice(0, 3)).toEqual([uuid, `${'a'.repeat(179)}~2`, `${'a'.repeat(179)}~3`])
   })
 
-  it('counts a refusal or an error of a call that is written twice', () => {
+  it('notes a repeated rejection or error of a call', () => {
     const refused = "The user doesn't want to proceed with this tool use. Stop."
     const input = (uuid: string, content: string) =>
       user(uuid, '1', [{ type: 'tool_result', tool_use_id: 't', is_error: true, content }])
     const start = [user('0', null, 'hi'), reply('1', '0', call)]
     const refusal = read([...start, input('2', refused), input('3', refused)])
-    expect(reports(refusal).slice(2)).toEqual([`refused t: ${refused}`])
+    expect(summarize(refusal).slice(2)).toEqual([`refused t: ${refused}`])
     expect(notesOf(refusal)).toEqual({ 'written twice: a refusal of a call': 1 })
     const failed = '<tool_use_error>no such tool</tool_use_error>'
     const error = read([...start, input('2', failed), input('3', failed)])
-    expect(reports(error).slice(2)).toEqual(['error t: no such tool'])
+    expect(summarize(error).slice(2)).toEqual(['error t: no such tool'])
     expect(notesOf(error)).toEqual({ 'written twice: an error of a call': 1 })
   })
 })
 
 const item = (payload: object) => ({ type: 'response_item', payload })
 
-describe('a call', () => {
-  it('of a custom tool of Codex waits for its result', () => {
-    const requests = item({ type: 'custom_tool_call', name: 'apply_patch', call_id: 'c', input: '*** Begin' })
-    const start = [{ type: 'session_meta', payload: { id: 's' } }, requests]
-    expect(reports(read(start))).toEqual(['call c'])
+describe('a call in a session file', () => {
+  it('can be a custom tool call of Codex, with a later result', () => {
+    const toolCall = item({ type: 'custom_tool_call', name: 'apply_patch', call_id: 'c', input: '*** Begin' })
+    const start = [{ type: 'session_meta', payload: { id: 's' } }, toolCall]
+    expect(summarize(read(start))).toEqual(['call c'])
     const output = item({ type: 'custom_tool_call_output', call_id: 'c', output: 'done' })
-    expect(reports(read([...start, output]))).toEqual(['call c', 'result c: done'])
+    expect(summarize(read([...start, output]))).toEqual(['call c', 'result c: done'])
   })
 
-  it('has its result where its id, and what it gave, are those of an earlier one', () => {
-    const requests = {
+  it('gets its result even if an earlier call has the same id and result', () => {
+    const toolCall = {
       role: 'assistant',
       tool_calls: [{ id: 'c', function: { name: 'sh', arguments: '{}' } }],
     }
     const input = { role: 'tool', tool_call_id: 'c', content: 'ok' }
-    const session = read([{ role: 'user', content: 'a' }, requests, input, requests, input, input])
-    expect(reports(session, 'seen')).toEqual(['user: a', 'call c', 'result c: ok', 'call c', 'result c: ok'])
+    const session = read([{ role: 'user', content: 'a' }, toolCall, input, toolCall, input, input])
+    expect(summarize(session, 'view')).toEqual([
+      'user: a',
+      'call c',
+      'result c: ok',
+      'call c',
+      'result c: ok',
+    ])
     expect(notesOf(session)).toEqual({ 'written twice: a tool result': 1 })
   })
 })
@@ -370,10 +388,10 @@ describe('a call', () => {
 const upperResult = (uuid: string, parent: string, id: string) =>
   user(uuid, parent, [{ type: 'tool_result', tool_use_id: id, content: id.toUpperCase() }])
 
-const repliesWith = (requests: readonly (string | undefined)[], parents = ['u', 't0', 't1']) => {
-  const blocks = [{ ...call, id: 'a' }, { ...call, id: 'b' }, answer('Both read.')]
+const repliesWith = (requestIds: readonly (string | undefined)[], parents = ['u', 't0', 't1']) => {
+  const blocks = [{ ...call, id: 'a' }, { ...call, id: 'b' }, textBlock('Both read.')]
   const [one, two, three] = blocks.map((block, index) => {
-    const requestId = requests[index]
+    const requestId = requestIds[index]
     const named = requestId === undefined ? {} : { requestId }
     return { ...reply(`r${index}`, parents[index] ?? '', block), ...named }
   })
@@ -387,9 +405,9 @@ const repliesWith = (requests: readonly (string | undefined)[], parents = ['u', 
   ]
 }
 
-describe('replies with one message id', () => {
-  it('are several where their requests differ', () => {
-    expect(reports(read(repliesWith(['1', '2', '3'])))).toEqual([
+describe('Claude Code replies with the same message id', () => {
+  it('are separate replies if their request ids differ', () => {
+    expect(summarize(read(repliesWith(['1', '2', '3'])))).toEqual([
       'user: Look',
       'call a',
       'result a: A',
@@ -399,13 +417,13 @@ describe('replies with one message id', () => {
     ])
   })
 
-  it('are several where no request is named, and each follows a result', () => {
-    expect(reports(read(repliesWith([])))).toEqual(reports(read(repliesWith(['1', '2', '3']))))
+  it('are separate replies if they have no request id and each follows a result', () => {
+    expect(summarize(read(repliesWith([])))).toEqual(summarize(read(repliesWith(['1', '2', '3']))))
   })
 
-  it('are one reply where their request is the same, or each line follows the line before it', () => {
-    const whole = reports(read(repliesWith(['1', '1', '1'])))
-    expect(whole).not.toEqual(reports(read(repliesWith([]))))
-    expect(reports(read(repliesWith([], ['u', 'r0', 'r1'])))).toEqual(whole)
+  it('are one reply if their request ids are equal, or if each line follows the previous one', () => {
+    const whole = summarize(read(repliesWith(['1', '1', '1'])))
+    expect(whole).not.toEqual(summarize(read(repliesWith([]))))
+    expect(summarize(read(repliesWith([], ['u', 'r0', 'r1'])))).toEqual(whole)
   })
 })

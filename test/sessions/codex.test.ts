@@ -1,9 +1,9 @@
-/** Rollouts of Codex CLI: what their events repeat, and what only they contain. */
+/** Rollouts of Codex CLI: events that repeat items, events without an item, token counts, and replaced histories. */
 
 import { describe, expect, it } from 'vitest'
 import { findings } from '../../src/explain/index.ts'
 import { replay } from '../../src/index.ts'
-import { notesOf, read, reports } from './world.ts'
+import { notesOf, read, summarize } from './session-summary.ts'
 
 const META = { type: 'session_meta', payload: { id: 's' } }
 const event = (type: string, fields: object) => ({ type: 'event_msg', payload: { type, ...fields } })
@@ -26,8 +26,8 @@ const PAIRS = [
   ],
 ] as const
 
-describe('an event of Codex', () => {
-  it.each(PAIRS)('that says %j is kept where no item says it', (text, counterpart) => {
+describe('a Codex event', () => {
+  it.each(PAIRS)('is stored unless an item repeats it: %j', (text, counterpart) => {
     const { type, ...fields } = text.payload
     const alone = read([META, text])
     expect(alone.facts[1]?.fact).toMatchObject({ key: `codex.${type}`, value: { type, ...fields } })
@@ -40,20 +40,20 @@ const usage = (input_tokens: number) => ({ input_tokens, output_tokens: 5, cache
 const count = (total: number, last: number) =>
   event('token_count', { info: { total_token_usage: usage(total), last_token_usage: usage(last) } })
 
-describe('a count of tokens', () => {
-  const answer = item('message', { role: 'assistant', content: [text('yes')] })
+describe('a Codex token count', () => {
+  const replyItem = item('message', { role: 'assistant', content: [text('yes')] })
 
-  it('is of the reply in front of it, with what the cache took', () => {
-    const session = read([META, answer, count(100, 100), count(100, 100)])
+  it('belongs to the previous reply, including tokens written to the cache', () => {
+    const session = read([META, replyItem, count(100, 100), count(100, 100)])
     expect(session.facts[1]?.fact).toMatchObject({ llm_message: { reply: { tokens: [100, 5, 0, 60] } } })
     expect(session.facts).toHaveLength(2)
     expect(notesOf(session)).toEqual({ 'written twice: token_count': 2 })
   })
 
-  it('is kept where it is of no reply: of a shorter history, or of a session whose replies are in another file', () => {
+  it('is stored separately if it follows no reply, or a compaction', () => {
     const alone = read([META, count(100, 100), count(100, 100), count(300, 200)])
     const history = { type: 'compacted', payload: { message: 'in short' } }
-    const short = read([META, answer, history, count(100, 100)])
+    const short = read([META, replyItem, history, count(100, 100)])
     for (const [session, counts] of [[alone, 2] as const, [short, 1] as const])
       expect(session.facts.filter(({ fact }) => 'key' in fact && fact.key === 'codex.usage')).toHaveLength(
         counts,
@@ -65,8 +65,8 @@ describe('a count of tokens', () => {
   })
 })
 
-describe('a prompt with an image', () => {
-  it('is said once, by its user', () => {
+describe('a Codex prompt with an image', () => {
+  it('is one message, although an event repeats its text', () => {
     const image = { type: 'input_image', image_url: 'data:image/png;base64,QQ==' }
     const content = [text('<image name=[Image #1]>'), image, text('</image>'), text('What is wrong?')]
     const session = read([
@@ -74,24 +74,24 @@ describe('a prompt with an image', () => {
       item('message', { role: 'user', content }),
       event('user_message', { message: 'What is wrong?', local_images: ['a.png'] }),
     ])
-    expect(reports(session)).toEqual([
+    expect(summarize(session)).toEqual([
       'user: <image name=[Image #1]> <data:image/png;base64,QQ==> </image> What is wrong?',
     ])
     expect(notesOf(session)).toEqual({ 'written twice: user_message': 1 })
   })
 })
 
-describe('a message of another agent', () => {
-  it('tells that it was from one agent, to another', () => {
+describe('a Codex message from another agent', () => {
+  it('is an environment message, with a note about its author and recipient', () => {
     const content = [{ type: 'input_text', text: 'found it' }]
     const session = read([META, item('agent_message', { author: '/root/a', recipient: '/root', content })])
-    expect(reports(session)).toEqual(['environment: found it'])
+    expect(summarize(session)).toEqual(['environment: found it'])
     expect(notesOf(session)).toEqual({ 'authors and recipients of messages of agents': 1 })
   })
 })
 
-describe('a history that replaces another', () => {
-  it('keeps what can be read, and counts what is sealed', () => {
+describe('a Codex replacement history', () => {
+  it('keeps readable items, and notes encrypted ones', () => {
     const call = { type: 'function_call', name: 'sh', call_id: 'c', arguments: '{}' }
     const sealed = { type: 'compaction', encrypted_content: 'c2VhbGVk' }
     const replacement_history = [call, sealed, 'bare']
@@ -104,42 +104,45 @@ describe('a history that replaces another', () => {
   })
 })
 
-const completed = (type: string, words: string) =>
+const completedItem = (type: string, words: string) =>
   event('item_completed', {
     item: { type, id: `${type} ${words}`, content: [{ type: 'text', text: words }] },
   })
 
-describe('a paginated rollout', () => {
+describe('a paginated Codex rollout', () => {
   const prompt = item('message', { role: 'user', content: [text('Any files?')] })
-  const typed = completed('UserMessage', 'Any files?')
-  const answer = completed('AgentMessage', 'a.txt')
+  const promptEvent = completedItem('UserMessage', 'Any files?')
+  const replyItem = completedItem('AgentMessage', 'a.txt')
   const output = item('message', { role: 'assistant', content: [{ type: 'output_text', text: 'a.txt' }] })
-  const talk = ['user: Any files?', 'agent: a.txt']
+  const conversation = ['user: Any files?', 'agent: a.txt']
 
-  it('says by item_completed alone what the user typed', () => {
-    const session = read([META, prompt, typed, output, answer])
-    expect(reports(session)).toEqual(talk)
+  it('ignores item_completed events that repeat items', () => {
+    const session = read([META, prompt, promptEvent, output, replyItem])
+    expect(summarize(session)).toEqual(conversation)
     expect(notesOf(session)).toEqual({ 'written twice: item_completed': 2 })
   })
 
-  it('keeps what no item says, also what was typed twice', () => {
-    expect(reports(read([META, typed, answer]))).toEqual(talk)
-    expect(reports(read([META, typed, answer, typed, answer]))).toEqual([...talk, ...talk])
+  it('reads item_completed events without an item, including repeated prompts', () => {
+    expect(summarize(read([META, promptEvent, replyItem]))).toEqual(conversation)
+    expect(summarize(read([META, promptEvent, replyItem, promptEvent, replyItem]))).toEqual([
+      ...conversation,
+      ...conversation,
+    ])
     const plan = event('item_completed', { item: { type: 'Plan', id: 'p', text: 'first this' } })
     expect(read([META, plan]).facts[1]?.fact).toMatchObject({ key: 'codex.item_completed' })
   })
 
-  it('says once what an event of the other type says, too', () => {
+  it('reads a prompt once if it has both user_message and item_completed', () => {
     const text = event('user_message', { message: 'Any files?' })
     for (const events of [
-      [text, typed],
-      [typed, text],
+      [text, promptEvent],
+      [promptEvent, text],
     ])
-      expect(reports(read([META, ...events, output]))).toEqual(talk)
+      expect(summarize(read([META, ...events, output]))).toEqual(conversation)
   })
 
-  it('loses a line that was torn, and nothing else', () => {
-    const lines: readonly unknown[] = [META, prompt, typed, output, answer]
+  it('keeps a truncated line as text, and reads the other lines', () => {
+    const lines: readonly unknown[] = [META, prompt, promptEvent, output, replyItem]
     for (let torn = 1; torn <= lines.length; torn += 1) {
       const cut = JSON.stringify(lines[torn - 1]).slice(0, 40)
       const { facts, notes } = read(lines.toSpliced(torn - 1, 1, cut), 'codex')
@@ -148,7 +151,7 @@ describe('a paginated rollout', () => {
       ])
       expect(notes.some(({ what }) => what === 'invalid JSON')).toBe(true)
     }
-    const cut = JSON.stringify(typed).slice(0, 40)
-    expect(reports(read([META, prompt, cut, output, answer]))[1]).toBe('agent: a.txt')
+    const cut = JSON.stringify(promptEvent).slice(0, 40)
+    expect(summarize(read([META, prompt, cut, output, replyItem]))[1]).toBe('agent: a.txt')
   })
 })

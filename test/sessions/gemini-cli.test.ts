@@ -1,11 +1,11 @@
-/** Chats of Gemini CLI: results of its calls in every form, and rewritten histories. */
+/** Chats of Gemini CLI: results of calls in every form, and rewritten histories. */
 
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/event/index.ts'
 import { detectSession } from '../../src/sessions/index.ts'
-import { notesOf, read, reports } from './world.ts'
+import { notesOf, read, summarize } from './session-summary.ts'
 
-const ABOUT = { sessionId: 's', projectHash: 'h', startTime: '2026-01-01T00:00:00Z', kind: 'main' }
+const HEADER = { sessionId: 's', projectHash: 'h', startTime: '2026-01-01T00:00:00Z', kind: 'main' }
 const user = (id: string, content: JsonValue) => ({ id, type: 'user', content })
 const reply = (id: string, content: unknown, toolCalls: object[] = []) => ({
   id,
@@ -13,30 +13,34 @@ const reply = (id: string, content: unknown, toolCalls: object[] = []) => ({
   content,
   toolCalls,
 })
-const chat = (...lines: unknown[]) => read([ABOUT, ...lines], 'gemini-cli')
+const chat = (...lines: unknown[]) => read([HEADER, ...lines], 'gemini-cli')
 
-describe('a chat of Gemini CLI', () => {
-  it('is told by its first line, which says of what kind it is as an event does', () => {
-    expect(detectSession([ABOUT, user('u', 'hi')])).toBe('gemini-cli')
-    expect(detectSession([{ ...ABOUT, kind: 'subagent' }])).toBe('gemini-cli')
+describe('reading a chat of Gemini CLI', () => {
+  it('detects the format by its first line, although events have `kind` too', () => {
+    expect(detectSession([HEADER, user('u', 'hi')])).toBe('gemini-cli')
+    expect(detectSession([{ ...HEADER, kind: 'subagent' }])).toBe('gemini-cli')
     expect(detectSession([{ kind: 'PauseEvent', sessionId: 's', projectHash: 'h' }])).toBeNull()
     expect(detectSession([{ kind: 'FutureEvent', id: 'x' }])).toBeNull()
   })
 
   it.each<[string, JsonValue, string]>([
-    ['a text', '<session_context>\na tree\n</session_context>', 'environment'],
-    ['a part', [{ text: '\n<session_context>a tree</session_context>\n' }], 'environment'],
+    ['a string', '<session_context>\na tree\n</session_context>', 'environment'],
+    ['one part', [{ text: '\n<session_context>a tree</session_context>\n' }], 'environment'],
     ['two parts', [{ text: '<session_context>a' }, { text: ' tree</session_context>' }], 'environment'],
-    ['a prompt behind it', '<session_context>a tree</session_context> and now?', 'user'],
-    ['a prompt beside it', [{ text: '<session_context>a</session_context>' }, { text: 'go' }], 'user'],
-    ['a prompt about it', 'what is <session_context>a tree</session_context>', 'user'],
-  ])('tells its client from its user where the context of the client is %s', (_, content, source) => {
-    const said = [user('c', content), user('u', 'go'), reply('g', 'done')]
-    for (const lines of [said, [{ $set: { messages: said } }]])
-      expect(reports(chat(...lines)).map((one) => one.split(':')[0])).toEqual([source, 'user', 'agent'])
+    ['context followed by a prompt', '<session_context>a tree</session_context> and now?', 'user'],
+    [
+      'context and a prompt in separate parts',
+      [{ text: '<session_context>a</session_context>' }, { text: 'go' }],
+      'user',
+    ],
+    ['a prompt that quotes context', 'what is <session_context>a tree</session_context>', 'user'],
+  ])('determines the source of a first message that is %s', (_, content, source) => {
+    const messages = [user('c', content), user('u', 'go'), reply('g', 'done')]
+    for (const lines of [messages, [{ $set: { messages: messages } }]])
+      expect(summarize(chat(...lines)).map((one) => one.split(':')[0])).toEqual([source, 'user', 'agent'])
   })
 
-  it('has every part of what a call gave', () => {
+  it('reads results of calls in every form and status', () => {
     const response = { functionResponse: { id: 'c1', name: 'read', response: { output: 'one image' } } }
     const session = chat(
       user('u', 'go'),
@@ -61,7 +65,7 @@ describe('a chat of Gemini CLI', () => {
         { id: 'c7', name: 'sh', status: 'cancelled', displayName: 'Shell', description: 'ls' },
       ]),
     )
-    expect(reports(session).slice(8)).toEqual([
+    expect(summarize(session).slice(8)).toEqual([
       'result c1: one image <data:image/png;base64,AAAA> beside',
       'result c2: plain text',
       'result c3: a part',
@@ -77,11 +81,11 @@ describe('a chat of Gemini CLI', () => {
   })
 
   it.each([
-    ['a call that is a text', { ...reply('g', 'hi'), toolCalls: ['MARK'] }],
-    ['calls that are a text', { ...reply('g', 'hi'), toolCalls: 'MARK' }],
-    ['thoughts that are a text', { ...reply('g', 'hi'), thoughts: 'MARK' }],
-    ['a thought that is a text', { ...reply('g', 'hi'), thoughts: ['MARK'] }],
-    ['a thought in other fields', { ...reply('g', 'hi'), thoughts: [{ text: 'MARK' }] }],
+    ['a call that is a string', { ...reply('g', 'hi'), toolCalls: ['MARK'] }],
+    ['calls that are a string', { ...reply('g', 'hi'), toolCalls: 'MARK' }],
+    ['thoughts that are a string', { ...reply('g', 'hi'), thoughts: 'MARK' }],
+    ['a thought that is a string', { ...reply('g', 'hi'), thoughts: ['MARK'] }],
+    ['a thought with unknown fields', { ...reply('g', 'hi'), thoughts: [{ text: 'MARK' }] }],
     [
       'an image of an error',
       { id: 'e', type: 'error', content: [{ inlineData: { mimeType: 'image/png', data: 'MARK' } }] },
@@ -89,25 +93,25 @@ describe('a chat of Gemini CLI', () => {
   ])('keeps %s', (_, message) => {
     const session = chat(user('u', 'go'), message)
     expect(JSON.stringify(session.facts)).toContain('MARK')
-    expect(reports(session).filter((line) => line.startsWith('call'))).toEqual([])
+    expect(summarize(session).filter((line) => line.startsWith('call'))).toEqual([])
   })
 
-  it('keeps what is no message as it stands there, in its place', () => {
-    const { facts } = read([{ ...ABOUT, messages: [user('u', 'hi'), 'loose', user('v', 'ho')] }])
+  it('keeps an invalid message as text, in its position', () => {
+    const { facts } = read([{ ...HEADER, messages: [user('u', 'hi'), 'loose', user('v', 'ho')] }])
     expect(facts[1]).toMatchObject({ line: 2, fact: { raw: '"loose"' } })
     expect(facts[2]).toMatchObject({ line: 3, fact: { id: 'v' } })
   })
 
-  it('begins with the same facts once it has grown, whatever its head says by then', () => {
+  it('starts with the same facts after the chat has grown and its header has changed', () => {
     const [first, second] = [user('u', 'hi'), user('v', 'ho')]
-    const before = read([{ ...ABOUT, messages: [first] }]).facts
+    const before = read([{ ...HEADER, messages: [first] }]).facts
     const after = read([
-      { ...ABOUT, lastUpdated: 'later', summary: 'Greetings', messages: [first, second] },
+      { ...HEADER, lastUpdated: 'later', summary: 'Greetings', messages: [first, second] },
     ]).facts
     expect(after.slice(0, before.length)).toEqual(before)
   })
 
-  it('says what its records tell of it', () => {
+  it('stores the header and $set records as state updates, without modification times', () => {
     const session = chat(
       user('u', 'hi'),
       { $set: { lastUpdated: 'x' } },
@@ -115,45 +119,50 @@ describe('a chat of Gemini CLI', () => {
     )
     const updates = session.facts.flatMap(({ fact }) => ('key' in fact ? [[fact.key, fact['value']]] : []))
     expect(updates).toEqual([
-      ['gemini-cli.session', ABOUT],
+      ['gemini-cli.session', HEADER],
       ['gemini-cli.set', { lastUpdated: 'y', directories: ['/d'] }],
     ])
     expect(notesOf(session)).toEqual({ 'modification times of a chat': 1 })
   })
 })
 
-describe('a history that was written anew', () => {
+describe('a rewritten history of Gemini CLI', () => {
   const result = [{ functionResponse: { id: 'c', name: 'sh', response: { output: 'long' } } }]
   const call = { id: 'c', name: 'sh', args: {}, status: 'success', result }
   const before = [user('m1', 'one'), reply('m2', 'two'), user('m3', 'three'), reply('m4', 'four', [call])]
 
-  it('is what the model sees, in its order', () => {
+  it('replaces the view, in its own order', () => {
     const list = [user('sum', [{ text: 'in short' }]), reply('ok', [{ text: 'got it' }]), before[2]]
     const session = chat(...before, { $set: { messages: list } }, user('m5', 'five'))
-    expect(reports(session, 'seen')).toEqual(['user: in short', 'agent: got it', 'user: three', 'user: five'])
+    expect(summarize(session, 'view')).toEqual([
+      'user: in short',
+      'agent: got it',
+      'user: three',
+      'user: five',
+    ])
     // All messages stay in the log.
-    expect(reports(session).slice(0, 3)).toEqual(['user: one', 'agent: two', 'user: three'])
+    expect(summarize(session).slice(0, 3)).toEqual(['user: one', 'agent: two', 'user: three'])
   })
 
-  it('keeps what it begins with, and says again what has changed', () => {
+  it('keeps the unchanged messages at its start, and repeats changed ones', () => {
     const masked = { ...call, result: [{ functionResponse: { id: 'c', response: { output: 'cut' } } }] }
     const list = [before[0], reply('m2', [{ text: 'two' }]), before[2], reply('m4', 'four', [masked])]
     const session = chat(...before, { $set: { messages: list } })
     const same = ['user: one', 'agent: two', 'user: three', 'agent: four', 'call c']
-    expect(reports(session, 'seen')).toEqual([...same, 'result c: cut'])
+    expect(summarize(session, 'view')).toEqual([...same, 'result c: cut'])
     const condensation = session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'Condensation')
     expect(condensation?.fact).toMatchObject({ forgotten_event_ids: ['m4.0', 'm4.0-result'] })
     // A rewind may return to a kept message, and to a repeated one.
     const toKept = chat(...before, { $set: { messages: list } }, { $rewindTo: 'm3' }, user('n', 'next'))
-    expect(reports(toKept, 'seen')).toEqual(['user: one', 'agent: two', 'user: next'])
+    expect(summarize(toKept, 'view')).toEqual(['user: one', 'agent: two', 'user: next'])
     const toAgain = chat(...before, { $set: { messages: list } }, { $rewindTo: 'm4' }, user('n', 'next'))
-    expect(reports(toAgain, 'seen')).toEqual(['user: one', 'agent: two', 'user: three', 'user: next'])
+    expect(summarize(toAgain, 'view')).toEqual(['user: one', 'agent: two', 'user: three', 'user: next'])
   })
 
-  it('changes nothing where it says the same in other forms', () => {
+  it('does not change the view if it has the same messages in other forms', () => {
     const turn = [{ text: 'four' }, { functionCall: { id: 'c', name: 'sh', args: {} } }]
     const list = [...before.slice(0, 3), { ...before[3], content: turn }, user('r', result)]
     const session = chat(...before, { $set: { messages: list } })
-    expect(reports(session, 'seen')).toEqual(reports(chat(...before), 'seen'))
+    expect(summarize(session, 'view')).toEqual(summarize(chat(...before), 'view'))
   })
 })

@@ -1,4 +1,4 @@
-/** Claude Code sessions that are read while they are written: side chains, links and messages in any split. */
+/** Claude Code sessions that are read while they are written, in pieces of any size. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ import { growingClaudeCode } from '../../src/sessions/growing-claude-code.ts'
 import { readSession, type SessionFact } from '../../src/sessions/index.ts'
 import { replay } from '../../src/state/reduce.ts'
 
-/** A subagent of a session: where its lines are, how its call is known, and whether it has ended. */
+/** A subagent of a session: the position of its lines, the link to its call, and whether it has ended. */
 interface Subagent {
   readonly kind: 'own file' | 'agent in the file' | 'prompt in the file'
   readonly isEnded: boolean
@@ -31,7 +31,7 @@ const reply = (id: string, stop_reason: string, block: object): object => ({
 })
 
 /** The lines of a session whose replies call subagents at the same time. */
-function linesOf(replies: readonly (readonly Subagent[])[], mix: () => number): JsonObject[] {
+function linesOf(replies: readonly (readonly Subagent[])[], nextRandom: () => number): JsonObject[] {
   const lines: JsonObject[] = []
   let count = 0
   let parent: string | null = null
@@ -45,9 +45,9 @@ function linesOf(replies: readonly (readonly Subagent[])[], mix: () => number): 
     ...more,
   })
   const add = (...args: Parameters<typeof line>): void => {
-    const made = line(...args)
-    lines.push(made)
-    parent = made['uuid'] as string
+    const record = line(...args)
+    lines.push(record)
+    parent = record['uuid'] as string
   }
   for (const [turn, subagents] of replies.entries()) {
     add('user', { role: 'user', content: `prompt ${turn}` })
@@ -66,23 +66,23 @@ function linesOf(replies: readonly (readonly Subagent[])[], mix: () => number): 
       if (kind !== 'own file') {
         parent = null
         const side = { isSidechain: true, ...agentId }
-        const put = (type: string, message: object): void => {
-          const made = line(type, message, side)
-          chain.push(made)
-          parent = made['uuid'] as string
+        const appendLine = (type: string, message: object): void => {
+          const record = line(type, message, side)
+          chain.push(record)
+          parent = record['uuid'] as string
         }
-        put('user', { role: 'user', content: prompt })
+        appendLine('user', { role: 'user', content: prompt })
         for (const [index, text] of texts.entries())
-          put('assistant', reply(`s${name}-${index}`, 'end_turn', { type: 'text', text }))
+          appendLine('assistant', reply(`s${name}-${index}`, 'end_turn', { type: 'text', text }))
       }
       parent = before
       if (!isEnded) return chain
       const content = [{ type: 'tool_result', tool_use_id: `t${name}`, content: `result ${name}` }]
       return [...chain, line('user', { role: 'user', content }, { toolUseResult: agentId })]
     })
-    // The lines of several subagents are between each other.
+    // The lines of several subagents are interleaved.
     for (let remaining = waiting.filter(({ length }) => length > 0); remaining.length > 0;) {
-      lines.push(remaining[mix() % remaining.length]?.shift() as JsonObject)
+      lines.push(remaining[nextRandom() % remaining.length]?.shift() as JsonObject)
       remaining = remaining.filter(({ length }) => length > 0)
     }
   }
@@ -95,8 +95,8 @@ const contentOf = (facts: readonly SessionFact[]) => [
   toMessages(replay(facts.map(({ fact }) => fact))),
 ]
 
-/** The children that results name, by the ids of their calls. */
-const namedIn = (facts: readonly SessionFact[]): [string, unknown][] =>
+/** The children that results refer to, by the ids of their calls. */
+const linkedChildren = (facts: readonly SessionFact[]): [string, unknown][] =>
   facts.flatMap(({ fact }) =>
     !isQuarantined(fact) &&
     fact.kind === 'ObservationEvent' &&
@@ -125,20 +125,20 @@ function readInPieces(lines: readonly JsonObject[], cuts: readonly number[]) {
 
 const task = (id: string): object => ({ type: 'tool_use', id, name: 'Task', input: { prompt: 'task' } })
 
-describe('a growing session', () => {
-  it('has the messages, side chains and links of the whole, however it is split', () => {
+describe('a growing session of Claude Code', () => {
+  it('has the messages, side chains and links of the whole session, in any pieces', () => {
     let [linked, running] = [0, 0]
     fc.assert(
       fc.property(
         fc.array(fc.array(subagent, { maxLength: 3 }), { minLength: 1, maxLength: 4 }),
         fc.infiniteStream(fc.nat()),
         fc.array(fc.nat(), { maxLength: 12 }),
-        (replies, mix, cuts) => {
-          const lines = linesOf(replies, () => mix.next().value ?? 0)
+        (replies, random, cuts) => {
+          const lines = linesOf(replies, () => random.next().value ?? 0)
           const whole = readSession(recordsOf(lines), { from: 'claude-code' })
           const { facts, sides, links } = readInPieces(lines, cuts)
           expect(contentOf(facts)).toEqual(contentOf(whole.facts))
-          expect(namedIn(facts)).toEqual(namedIn(whole.facts))
+          expect(linkedChildren(facts)).toEqual(linkedChildren(whole.facts))
           expect([...sides].map(([name, chain]) => [`s-${name}`, contentOf(chain)])).toEqual(
             whole.children.map((child) => [child.id, contentOf(child.facts)]),
           )
@@ -146,7 +146,7 @@ describe('a growing session', () => {
             const action = links.get(String(id).slice('s-'.length))
             expect(action).toBe(link?.actionId)
             linked += 1
-            if (!namedIn(facts).some(([call]) => call === action)) running += 1
+            if (!linkedChildren(facts).some(([call]) => call === action)) running += 1
           }
         },
       ),
@@ -155,7 +155,7 @@ describe('a growing session', () => {
     expect(Math.min(linked, running)).toBeGreaterThan(50)
   })
 
-  it('keeps the messages of a session that begins with a side chain', () => {
+  it('reads the messages of a session that begins with a side chain', () => {
     const about = { sessionId: 's', timestamp: '2026-01-01T00:00:00Z', type: 'user', parentUuid: null }
     const lines = [
       { ...about, uuid: 'x', isSidechain: true, message: { role: 'user', content: 'Warmup' } },
@@ -168,7 +168,7 @@ describe('a growing session', () => {
     expect(JSON.stringify(readInPieces(lines, [1]).facts)).toContain('"go"')
   })
 
-  it('links a side chain while its call has no result, and moves a link that the result contradicts', () => {
+  it('links a side chain before its call has a result, and corrects the link with the result', () => {
     const calls = { id: 'm', role: 'assistant', content: [task('t1'), task('t2')], stop_reason: 'tool_use' }
     const about = { sessionId: 's', timestamp: '2026-01-01T00:00:00Z' }
     const side = { ...about, type: 'user', isSidechain: true, parentUuid: null }
@@ -196,6 +196,6 @@ describe('a growing session', () => {
       [['one', 'a.1']],
       [['two', 'a']],
     ])
-    expect(namedIn(steps.flatMap(({ facts }) => facts))).toEqual([['a.1', 'true one']])
+    expect(linkedChildren(steps.flatMap(({ facts }) => facts))).toEqual([['a.1', 'true one']])
   })
 })

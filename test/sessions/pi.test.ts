@@ -1,7 +1,7 @@
-/** Sessions of pi: what a compaction keeps, and replies that open a branch. */
+/** Sessions of pi: compactions, context edits, unusual content, and replies that open a branch. */
 
 import { describe, expect, it } from 'vitest'
-import { notesOf, read, reports } from './world.ts'
+import { notesOf, read, summarize } from './session-summary.ts'
 
 const HEADER = { type: 'session', version: 3, id: 's' }
 const text = (words: string) => [{ type: 'text', text: words }]
@@ -27,8 +27,8 @@ const compaction = (parentId: string, firstKeptEntryId: string) => ({
 
 const timed = (entry: object, second: number) => ({ ...entry, timestamp: `2026-01-01T00:00:0${second}.000Z` })
 
-describe('a compaction of pi', () => {
-  it('reads a line once that the file repeats', () => {
+describe('reading a session of pi', () => {
+  it('ignores repeated lines', () => {
     const calls = [{ type: 'toolCall', id: 'c1', name: 'sh', arguments: {} }]
     const lines = [HEADER, timed(user('u1', null, 'one'), 1), timed(reply('a1', 'u1', calls), 2)]
     const session = read([...lines, ...lines.slice(1)])
@@ -36,29 +36,29 @@ describe('a compaction of pi', () => {
     expect(notesOf(session)).toEqual({ 'written twice: a line': 2 })
   })
 
-  it('keeps what stands behind an entry that no model sees', () => {
+  it('keeps messages after a compaction boundary that is not a message', () => {
     const aside = { type: 'model_change', id: 'aside', parentId: 'a1', provider: 'p', modelId: 'm' }
     const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first')), aside]
     const rest = [user('u2', 'aside', 'two'), compaction('u2', 'aside'), user('u3', 'short', 'three')]
-    expect(reports(read([...lines, ...rest]), 'seen')).toEqual([
+    expect(summarize(read([...lines, ...rest]), 'view')).toEqual([
       'summary: in short',
       'user: two',
       'user: three',
     ])
   })
 
-  it('takes out what stands on its own branch', () => {
+  it('condenses only messages on the branch of the compaction', () => {
     const a = [user('u2', 'a1', 'here'), reply('a2', 'u2', text('second')), user('u3', 'a2', 'kept')]
     const b = [user('b2', 'a1', 'elsewhere'), reply('b3', 'b2', text('there'))]
     const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first')), ...a, ...b]
     const session = read([...lines, compaction('u3', 'u3'), user('u4', 'short', 'next')])
-    expect(reports(session, 'seen')).toEqual(['summary: in short', 'user: kept', 'user: next'])
+    expect(summarize(session, 'view')).toEqual(['summary: in short', 'user: kept', 'user: next'])
     const taken = session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'Condensation')
     expect(taken?.fact).toMatchObject({ forgotten_event_ids: ['u1', 'a1', 'u2', 'a2'] })
   })
 })
 
-describe('a compaction of pi that contains the messages it keeps', () => {
+describe('a compaction of pi with a `retainedTail`', () => {
   const first = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first'))]
   const calls = reply('a2', 'u2', [{ type: 'toolCall', id: 'c', name: 'sh', arguments: { x: 1 } }])
   const result = {
@@ -67,31 +67,31 @@ describe('a compaction of pi that contains the messages it keeps', () => {
   }
   const lines = [...first, user('u2', 'a1', 'two'), calls, result]
   const { firstKeptEntryId: _, ...bare } = compaction('r2', '')
-  const kept = [user('u2', 'a1', 'two'), calls, result].map(({ message }) => message)
+  const retained = [user('u2', 'a1', 'two'), calls, result].map(({ message }) => message)
 
   it.each([
-    ['all', kept, ['user: two', 'call c', 'result c: ok']],
-    ['the last', kept.slice(2), ['result c: ok']],
-    ['none', [], []],
-    ['one, twice', [kept[0], kept[0]], ['user: two']],
-    ['another', [kept[0], { role: 'user', content: 'TWO' }], ['user: two', 'user: TWO']],
+    ['all messages', retained, ['user: two', 'call c', 'result c: ok']],
+    ['the last message', retained.slice(2), ['result c: ok']],
+    ['no message', [], []],
+    ['the same message twice', [retained[0], retained[0]], ['user: two']],
+    ['a new message', [retained[0], { role: 'user', content: 'TWO' }], ['user: two', 'user: TWO']],
     [
-      'changed ones',
+      'changed messages',
       [calls.message, { ...result.message, content: text('short') }],
       ['call c', 'result c: short'],
     ],
     ['an earlier summary', [{ role: 'compactionSummary', summary: 'before' }], ['environment: before']],
-  ])('keeps %s', (_name, retainedTail, seen) => {
+  ])('can contain %s', (_name, retainedTail, expected) => {
     const session = read([...lines, { ...bare, retainedTail }, user('u3', 'short', 'three')])
-    const shown = reports(session, 'seen')
+    const shown = summarize(session, 'view')
     // A view has no result without its call.
-    const visible = seen[0] === 'result c: ok' ? [] : seen
+    const visible = expected[0] === 'result c: ok' ? [] : expected
     expect(shown).toEqual(['summary: in short', ...visible, 'user: three'])
     expect(notesOf(session)).toEqual({})
     expect(session.facts.every(({ fact }) => !('quarantined' in fact))).toBe(true)
   })
 
-  it('counts the tokens of a kept reply once', () => {
+  it('counts the tokens of a retained reply once', () => {
     const usage = { input: 10, output: 5, cacheRead: 0, cacheWrite: 0 }
     const counted = { ...calls, message: { ...calls.message, usage } }
     const other = { ...counted.message, content: text('changed') }
@@ -110,24 +110,24 @@ const edit = (targetId: string, replacement: unknown = null) => ({
   replacement,
 })
 
-describe('an entry of pi that no model sees', () => {
+describe('the view of a session of pi', () => {
   const first = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first'))]
 
-  it('is a command of the user that is excluded from the context', () => {
+  it('omits a user command with `excludeFromContext`', () => {
     const shell = { role: 'bashExecution', command: 'cat key', output: 'SECRET', exitCode: 0 }
     const entry = (more: object) => ({ ...user('b1', 'a1', ''), message: { ...shell, ...more } })
     const excluded = read([...first, entry({ excludeFromContext: true }), user('u2', 'b1', 'two')])
-    expect(reports(excluded)).toEqual(['user: one', 'agent: first', 'user: two'])
+    expect(summarize(excluded)).toEqual(['user: one', 'agent: first', 'user: two'])
     expect(JSON.stringify(excluded.facts)).toContain('SECRET')
     const included = read([...first, entry({ excludeFromContext: false }), user('u2', 'b1', 'two')])
-    expect(reports(included, 'seen')[2]).toBe('user: $ cat key\nSECRET')
+    expect(summarize(included, 'view')[2]).toBe('user: $ cat key\nSECRET')
   })
 
-  it('is one that an edit of the context removes', () => {
+  it('omits a message that a context edit removes, and other context edits are noted', () => {
     const failed = reply('a2', 'a1', text('failed'))
     const session = read([...first, failed, edit('a2'), user('u2', 'e1', 'two')])
-    expect(reports(session, 'seen')).toEqual(['user: one', 'agent: first', 'user: two'])
-    expect(reports(session)).toContain('agent: failed')
+    expect(summarize(session, 'view')).toEqual(['user: one', 'agent: first', 'user: two'])
+    expect(summarize(session)).toContain('agent: failed')
     for (const other of [edit('a9'), edit('a2', text('another'))])
       expect(notesOf(read([...first, failed, other]))).toEqual({
         'an edit of the context that cannot be read': 1,
@@ -137,19 +137,19 @@ describe('an entry of pi that no model sees', () => {
 
 const APIS = ['anthropic-messages', 'openai-responses', 'openai-completions']
 
-/** Content that no version of pi is known to have written. */
+/** Content that no known version of pi writes. */
 const STRANGE: readonly (readonly [string, unknown])[] = [
-  ['a bare text', 'MARK'],
-  ['a bare text in its list', ['MARK']],
+  ['a string', 'MARK'],
+  ['a string in a list', ['MARK']],
   ['an image', [{ type: 'image', data: 'MARK', mimeType: 'image/png' }]],
   ['a block without a type', [{ words: 'MARK' }]],
-  ['a text that is none', [{ type: 'text', text: { words: 'MARK' } }]],
-  ['thinking that is none', [{ type: 'thinking', thinking: { words: 'MARK' } }]],
+  ['a text block without text', [{ type: 'text', text: { words: 'MARK' } }]],
+  ['a thinking block without text', [{ type: 'thinking', thinking: { words: 'MARK' } }]],
 ]
 
 describe('a reply of pi', () => {
   it.each(APIS.flatMap((api) => STRANGE.map(([what, content]) => [what, api, content] as const)))(
-    'keeps %s in %s',
+    'keeps %s in a reply of %s',
     (_, api, content) => {
       const message = { role: 'assistant', api, content, stopReason: 'stop' }
       const { facts } = read([HEADER, user('u1', null, 'one'), { ...reply('a1', 'u1', []), message }])
@@ -159,7 +159,7 @@ describe('a reply of pi', () => {
     },
   )
 
-  it('tells of signatures, and a command of the user of its end, since neither has a place in the log', () => {
+  it('causes notes about signatures, and a user command about its exit code', () => {
     const content = [
       { type: 'text', text: 'one', textSignature: 'item' },
       { type: 'toolCall', id: 'c', name: 'sh', arguments: {}, thoughtSignature: 'sealed' },
@@ -176,13 +176,13 @@ describe('a reply of pi', () => {
     })
   })
 
-  it('that was interrupted tells of what has no place in the log', () => {
+  it('causes notes about partial arguments and the error message if it was interrupted', () => {
     const call = { type: 'toolCall', id: 'c', name: 'sh', arguments: {}, partialJson: '{"pa' }
     const { message, ...entry } = reply('a1', 'u1', [call])
     const aborted = { ...message, stopReason: 'aborted', errorMessage: 'Request was aborted.' }
     const session = read([HEADER, user('u1', null, 'one'), { ...entry, message: aborted }])
     const error = 'error c: The call was not executed: its reply was interrupted.'
-    expect(reports(session)).toEqual(['user: one', 'call c', error, 'interrupted'])
+    expect(summarize(session)).toEqual(['user: one', 'call c', error, 'interrupted'])
     expect(
       session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'ActionEvent')?.fact,
     ).toMatchObject({ action: null })
@@ -192,7 +192,7 @@ describe('a reply of pi', () => {
     })
   })
 
-  it.each(APIS)('of %s has the results of its calls, what the cache took, and its costs', (api) => {
+  it.each(APIS)('has results of its calls, cache tokens and costs with the API %s', (api) => {
     const content = [{ type: 'toolCall', id: 'c|item', name: 'sh', arguments: {} }]
     const usage = { input: 10, output: 5, cacheRead: 100, cacheWrite: 1000, cost: { total: 0.5 } }
     const requests = { ...reply('a1', 'u1', []), message: { role: 'assistant', api, content, usage } }
@@ -204,13 +204,13 @@ describe('a reply of pi', () => {
       { ...user('r1', 'a1', ''), message: input },
     ])
     const id = api === 'openai-responses' ? 'c' : 'c|item'
-    expect(reports(session, 'seen')).toEqual(['user: one', `call ${id}`, `result ${id}: ok`])
+    expect(summarize(session, 'view')).toEqual(['user: one', `call ${id}`, `result ${id}: ok`])
     expect(session.facts[2]?.fact).toMatchObject({
       tool_call: { reply: { tokens: [1110, 5, 100, 1000], usage: { cost: { total: 0.5 } } } },
     })
   })
 
-  it('has all its calls on the branch that it opens', () => {
+  it('has all its calls on a branch that it starts', () => {
     const calls = ['c1', 'c2'].map((id) => ({ type: 'toolCall', id, name: 'sh', arguments: {} }))
     const result = (id: string, parentId: string, toolCallId: string) => ({
       type: 'message',
@@ -227,7 +227,7 @@ describe('a reply of pi', () => {
     })
     const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('left')), reply('a2', 'u1', calls)]
     const session = read([...lines, result('r1', 'a2', 'c1'), result('r2', 'r1', 'c2')])
-    expect(reports(session)).toEqual(['user: one', 'call c1', 'call c2', 'result c1: ok', 'result c2: ok'])
+    expect(summarize(session)).toEqual(['user: one', 'call c1', 'call c2', 'result c1: ok', 'result c2: ok'])
     expect(notesOf(session)).toEqual({ 'tool result metadata': 2 })
   })
 })

@@ -1,16 +1,16 @@
-/** Spans start at the model request, and belong to user turns. */
+/** OTLP spans of a log: a chat span starts at the request, a tool span at the call, and both belong to a user turn. */
 
 import { expect, it } from 'vitest'
 import { replay } from '../../src/index.ts'
 import { toSpans } from '../../src/sessions/index.ts'
 
-const index = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, '0')}Z`
+const timeAt = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, '0')}Z`
 
 const SYSTEM = {
   kind: 'SystemPromptEvent',
   id: 's',
   source: 'agent',
-  timestamp: index(0),
+  timestamp: timeAt(0),
   system_prompt: { type: 'text', text: 'be brief' },
   tools: [],
 }
@@ -19,7 +19,7 @@ const message = (id: string, source: string, second: number) => ({
   kind: 'MessageEvent',
   id,
   source,
-  timestamp: index(second),
+  timestamp: timeAt(second),
   llm_message: { role: source === 'agent' ? 'assistant' : 'user', content: [{ type: 'text', text: id }] },
 })
 
@@ -27,7 +27,7 @@ const CALL = {
   kind: 'ActionEvent',
   id: 'a',
   source: 'agent',
-  timestamp: index(3),
+  timestamp: timeAt(3),
   thought: [],
   action: { kind: 'ShAction' },
   tool_name: 'sh',
@@ -40,7 +40,7 @@ const RESULT = {
   kind: 'ObservationEvent',
   id: 'o',
   source: 'environment',
-  timestamp: index(33),
+  timestamp: timeAt(33),
   tool_name: 'sh',
   tool_call_id: 'c',
   action_id: 'a',
@@ -59,7 +59,7 @@ function spansOf(facts: readonly object[]): [string, number, number][] {
   ])
 }
 
-it('a reply is asked for when the result before it has come, and a prompt begins no turn', () => {
+it('a chat span starts at the previous result, and a system prompt does not start a turn', () => {
   const facts = [SYSTEM, message('u', 'user', 1), CALL, RESULT, message('m', 'agent', 35)]
   expect(spansOf(facts)).toEqual([
     ['invoke_agent', 1, 35],
@@ -69,32 +69,32 @@ it('a reply is asked for when the result before it has come, and a prompt begins
   ])
 })
 
-const called = (id: string, at: number, reply?: object) => ({
+const callAt = (id: string, time: number, reply?: object) => ({
   ...CALL,
   id,
-  timestamp: index(at),
+  timestamp: timeAt(time),
   tool_call_id: id,
   tool_call: { ...CALL.tool_call, id, ...(reply && { reply }) },
 })
 
-const ended = (call: string, at: number) => ({
+const resultAt = (call: string, time: number) => ({
   ...RESULT,
   id: `${call}-end`,
-  timestamp: index(at),
+  timestamp: timeAt(time),
   tool_call_id: call,
   action_id: call,
 })
 
-it('replies of a server that uses one id for all have a span each', () => {
+it('replies with the same response id have separate spans', () => {
   const recorded = { model: 'm' }
   const facts = [
     message('u', 'user', 1),
-    called('a', 3, recorded),
-    called('b', 3),
-    ended('a', 4),
-    ended('b', 5),
-    called('c', 6, recorded),
-    ended('c', 7),
+    callAt('a', 3, recorded),
+    callAt('b', 3),
+    resultAt('a', 4),
+    resultAt('b', 5),
+    callAt('c', 6, recorded),
+    resultAt('c', 7),
     { ...message('m', 'agent', 8), llm_response_id: 'r1' },
     message('v', 'user', 9),
     { ...message('n', 'agent', 10), llm_response_id: 'r1' },
@@ -110,11 +110,11 @@ it('replies of a server that uses one id for all have a span each', () => {
 it('a reply has one span even if a user message is between its calls', () => {
   const facts = [
     message('u', 'user', 1),
-    called('a', 3, { model: 'm', tokens: [5, 2, 3], after: 'u' }),
+    callAt('a', 3, { model: 'm', tokens: [5, 2, 3], after: 'u' }),
     message('v', 'user', 4),
-    called('b', 5, { after: 'u' }),
-    ended('a', 6),
-    ended('b', 7),
+    callAt('b', 5, { after: 'u' }),
+    resultAt('a', 6),
+    resultAt('b', 7),
   ]
   const chats = spansOf(facts).filter(([name]) => name.startsWith('chat'))
   expect(chats).toEqual([['chat m', 1, 3]])
@@ -126,8 +126,8 @@ const toolSpans = (facts: readonly object[]) =>
 const errorsIn = (facts: readonly object[]): RegExpMatchArray | null =>
   JSON.stringify(toSpans(replay(facts as Parameters<typeof replay>[0]))).match(/"code":2/g)
 
-it('a call that works has a span without an error, which its completion ends', () => {
-  const working = { ...RESULT, timestamp: index(4), observation: { kind: 'WorkingObservation' } }
+it('the span of a working call ends at its completion, and has an error only if that failed', () => {
+  const working = { ...RESULT, timestamp: timeAt(4), observation: { kind: 'WorkingObservation' } }
   const completes = { action_id: 'a', tool_call_id: 'c', tool_name: 'sh', outcome: 'failed' }
   const { llm_message, ...end } = message('e', 'environment', 40)
   const facts = [message('u', 'user', 1), CALL, working, message('m', 'agent', 5)]
@@ -138,7 +138,7 @@ it('a call that works has a span without an error, which its completion ends', (
   expect(errorsIn([...facts, completion])).toHaveLength(1)
 })
 
-it('a log without a user has a turn where a reply has come, and none before', () => {
+it('a log without a user message has a turn only after a reply', () => {
   expect(spansOf([SYSTEM, message('e', 'environment', 1)])).toEqual([])
   expect(spansOf([SYSTEM, CALL])).toEqual([
     ['invoke_agent', 0, 3],
@@ -147,7 +147,7 @@ it('a log without a user has a turn where a reply has come, and none before', ()
 })
 
 it.each(['0001-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '2554-07-21T23:34:34Z', '9999-12-31T23:59:59Z'])(
-  'no span has the time %s, which OTLP cannot represent',
+  'a message at %s gets a time that OTLP can represent',
   (timestamp) => {
     const facts = [message('u', 'user', 1), { ...message('m', 'agent', 2), timestamp }]
     const spans = JSON.stringify(toSpans(replay(facts as never[])))
@@ -157,7 +157,7 @@ it.each(['0001-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '2554-07-21T23:34:34Z',
   },
 )
 
-it('a count that is not an integer is a double, because a collector refuses it as an integer', () => {
+it('a token count that is not an integer is exported as a double', () => {
   const { llm_message, ...reply } = message('m', 'agent', 2)
   const counted = { ...reply, llm_message: { ...llm_message, reply: { tokens: [1.5, 1e300, 3] } } }
   const values = JSON.stringify(toSpans(replay([message('u', 'user', 1), counted] as never[])))

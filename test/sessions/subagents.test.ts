@@ -1,4 +1,4 @@
-/** Side chains and subagents of other agents are child conversations, linked both ways. */
+/** Side chains and subagents of recorded sessions become child conversations, linked in both directions. */
 
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../properties/sessions/lines.ts'
@@ -54,8 +54,8 @@ const step = (id: string, reference: object) => ({
   observation: { results: [{ source_call_id: id, content: 'ok', subagent_trajectory_ref: [reference] }] },
 })
 
-describe('Claude Code', () => {
-  it('links a side chain of the file by its prompt, and one by the id of its agent', () => {
+describe('reading subagents of Claude Code', () => {
+  it('links a side chain by its prompt or by its agent id', () => {
     const side = { isSidechain: true }
     const session = readSession(
       recordsOf([
@@ -78,10 +78,10 @@ describe('Claude Code', () => {
   })
 
   it.each([
-    ['no prompt', output('another task')],
-    ['no text', { role: 'user', content: [null, 7] }],
-    ['a foreign message', { role: 'user', content: { text: 'task' } }],
-  ])('keeps a side chain with %s, without a call', (_, message) => {
+    ['an unknown prompt', output('another task')],
+    ['content without text', { role: 'user', content: [null, 7] }],
+    ['content that is an object', { role: 'user', content: { text: 'task' } }],
+  ])('keeps a side chain with %s without a link', (_, message) => {
     const session = readSession(
       recordsOf([
         line('m', null, 'user', output('go')),
@@ -96,8 +96,8 @@ describe('Claude Code', () => {
   })
 })
 
-describe('Codex', () => {
-  it('links a spawned thread both ways', () => {
+describe('reading subagents of Codex', () => {
+  it('links a spawned thread in both directions', () => {
     const parent = readSession(
       recordsOf([
         meta({}),
@@ -130,13 +130,13 @@ describe('Codex', () => {
     expect([session.parentId, session.subagent]).toEqual(['f', { actionId: null, depth: 1 }])
   })
 
-  it('does not take a fork for a subagent', () => {
+  it('does not treat a fork as a subagent', () => {
     const session = readSession(recordsOf([meta({ source: 'cli', forked_from_id: 'f' })]), { from: 'codex' })
     expect([session.parentId, session.subagent]).toEqual(['f', null])
   })
 })
 
-it('a trajectory links its subagents by their references, at every depth', () => {
+it('an ATIF trajectory links its subagents by their references, also nested ones', () => {
   const inner = { schema_version: 'ATIF-v1.7', session_id: 'inner', trajectory_id: 't2', steps: [] }
   const child = {
     schema_version: 'ATIF-v1.7',
@@ -165,16 +165,16 @@ it('a trajectory links its subagents by their references, at every depth', () =>
   expect([second?.id, second?.subagent]).toEqual(['inner', { actionId: 'step-1', depth: 2 }])
 })
 
-it('an import links children as subagent() does', async () => {
+it('an import stores the link metadata that `subagent()` uses, and exports include the children', async () => {
   const file = [
     line('m', null, 'user', output('go')),
     line('a', 'm', 'assistant', call('one', 'task')),
     line('x', null, 'user', output('task'), { isSidechain: true }),
     line('r', 'a', 'user', result('one')),
   ]
-  const index = folder({ 's.jsonl': file.map((each) => JSON.stringify(each)).join('\n') })
-  expect((await colloquy(['import', index('s.jsonl'), '--db', index('x.db')])).code).toBe(0)
-  await withStore(index('x.db'), async (store) => {
+  const path = folder({ 's.jsonl': file.map((each) => JSON.stringify(each)).join('\n') })
+  expect((await colloquy(['import', path('s.jsonl'), '--db', path('x.db')])).code).toBe(0)
+  await withStore(path('x.db'), async (store) => {
     const engine = createEngine({ store })
     const children = await (await engine.open('s')).children()
     expect(children).toMatchObject([
@@ -183,8 +183,8 @@ it('an import links children as subagent() does', async () => {
     await engine.close()
   })
   const converted = [
-    await colloquy(['convert', index('s.jsonl')]),
-    await colloquy(['convert', '--db', index('x.db'), '--conversation', 's']),
+    await colloquy(['convert', path('s.jsonl')]),
+    await colloquy(['convert', '--db', path('x.db'), '--conversation', 's']),
   ].map(
     ({ out }) =>
       (JSON.parse(out) as { subagent_trajectories: { session_id: string }[] }).subagent_trajectories,
@@ -193,23 +193,23 @@ it('an import links children as subagent() does', async () => {
     ['s-side-1'],
     ['s-side-1'],
   ])
-  const spans = await colloquy(['convert', '--to', 'otel', '--db', index('x.db'), '--conversation', 's'])
+  const spans = await colloquy(['convert', '--to', 'otel', '--db', path('x.db'), '--conversation', 's'])
   expect(spans.out).toContain('"s-side-1"')
 })
 
-/** The calls of the children of the conversation `s`, after imports of these files one after the other. */
+/** The calls of the children of the conversation `s` after these files were imported in order. */
 async function callsAfter(files: readonly (readonly object[])[]): Promise<unknown[]> {
-  const index = folder(
+  const path = folder(
     Object.fromEntries(
       files.map((lines, n) => [`${n}.jsonl`, lines.map((one) => JSON.stringify(one)).join('\n')]),
     ),
   )
   for (const [n, lines] of files.entries())
     if (lines.length > 0)
-      expect(await colloquy(['import', index(`${n}.jsonl`), '--db', index('x.db')])).toMatchObject({
+      expect(await colloquy(['import', path(`${n}.jsonl`), '--db', path('x.db')])).toMatchObject({
         code: 0,
       })
-  return withStore(index('x.db'), async (store) => {
+  return withStore(path('x.db'), async (store) => {
     const engine = createEngine({ store })
     const tree = await (await engine.open('s')).tree()
     await engine.close()
@@ -247,7 +247,7 @@ describe('importing sessions that grow', () => {
     { type: 'event_msg', payload: { type: 'user_message', message: 'task' } },
   ]
 
-  it('links a side chain as the whole file does, however far it had grown before', async () => {
+  it('links a side chain if any part of the file was imported before', async () => {
     const expected = await callsAfter([whole])
     expect(expected).toEqual([['s-side-1', 'a']])
     for (let cut = 1; cut < whole.length; cut += 1)
@@ -258,7 +258,7 @@ describe('importing sessions that grow', () => {
     ['Claude Code', claudeParent, claudeChild, 'a'],
     ['Codex', codexParent, codexChild, 'line-2'],
   ])(
-    'links the files of %s in any order, however far they had grown before',
+    'links the files of %s in any order, if any part of the first was imported before',
     async (_, parent, child, action) => {
       for (const [first, second] of [
         [parent, child],
@@ -269,7 +269,7 @@ describe('importing sessions that grow', () => {
     },
   )
 
-  it('links no conversation that another parent opened, and keeps the first call', async () => {
+  it('keeps the first link of a child if another parent or call also refers to it', async () => {
     const elsewhere = codexParent.with(0, meta({ id: 'other' }))
     const again = [
       ...codexParent,
@@ -288,7 +288,7 @@ const MAIN = recordedSession('claude-code/ccl-worktrees-main.jsonl')
 const SUBAGENT = recordedSession('claude-code/ccl-worktrees-subagent.jsonl')
 
 if (MAIN !== null && SUBAGENT !== null)
-  it('recorded sessions name a subagent alike in its own file and in the one of its parent', () => {
+  it('a recorded subagent has the id that the result in its parent refers to', () => {
     const [main, child] = [MAIN, SUBAGENT].map((text) =>
       readSession(
         recordsOf(

@@ -1,13 +1,13 @@
-import { agent, type World } from './clients.ts'
+import { agent, type Fixture } from './fixture.ts'
 
 export const NO_GOALS = 'The service has no goal loops: the agent decides when it is done.'
 
 export const NO_ACP = 'The service has no ACP agents.'
 
-export const of = (w: World) => w.agentServer.conversations
+export const client = (w: Fixture) => w.agentServer.conversations
 
-export const started = async (w: World) =>
-  (await of(w).createConversation({
+export const createIdle = async (w: Fixture) =>
+  (await client(w).createConversation({
     agent,
     workspace: { kind: 'LocalWorkspace', working_dir: w.folder },
     tags: { env: 'test' },
@@ -18,8 +18,8 @@ export const started = async (w: World) =>
     secrets: { TOKEN: { kind: 'StaticSecret', value: 'sk-hush' } },
   } as never)) as unknown as { readonly id: string }
 
-export const eventId = async (w: World): Promise<string> => {
-  const { items } = await of(w).searchEvents(w.id, { limit: 1 })
+export const eventId = async (w: Fixture): Promise<string> => {
+  const { items } = await client(w).searchEvents(w.id, { limit: 1 })
   return String(items[0]?.id)
 }
 

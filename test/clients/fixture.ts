@@ -1,9 +1,9 @@
 import * as api from '@openhands/typescript-client'
 import * as clients from '@openhands/typescript-client/clients'
-import type { Server } from './world.ts'
+import type { Server } from './server.ts'
 
-/** The official client's objects for one service, and data that earlier calls created. */
-export interface World {
+/** The objects of the official client for one service, and values from earlier calls. */
+export interface Fixture {
   readonly server: Server
   readonly agentServer: clients.AgentServerClient
   readonly cloud: clients.CloudClient
@@ -16,7 +16,7 @@ export interface World {
   /** Id of a conversation with a message and a reply. */
   readonly id: string
   /** Values that a call stores for later calls. */
-  readonly kept: Map<string, string>
+  readonly saved: Map<string, string>
 }
 
 const AGENT = { kind: 'Agent', llm: { model: 'openai/gpt-x', api_key: 'sk-of-the-client' }, tools: [] }
@@ -24,27 +24,32 @@ const AGENT = { kind: 'Agent', llm: { model: 'openai/gpt-x', api_key: 'sk-of-the
 export const agent = AGENT as unknown as api.AgentBase
 
 /** Waits until a conversation has one of the statuses. */
-export async function rest(world: World, id: string, ...statuses: readonly string[]): Promise<string> {
+export async function waitForStatus(
+  fixture: Fixture,
+  id: string,
+  ...statuses: readonly string[]
+): Promise<string> {
   for (;;) {
-    const { execution_status: status } = await world.agentServer.conversations.getConversation(id)
+    const { execution_status: status } = await fixture.agentServer.conversations.getConversation(id)
     if (statuses.includes(String(status))) return String(status)
   }
 }
 
 /** Creates a conversation with a first message, and waits for the status. */
-export async function spoken(world: World, text: string, status = 'finished'): Promise<string> {
-  const { conversations } = world.agentServer
-  const made = (await conversations.createConversation({
+export async function conversationWith(fixture: Fixture, text: string, status = 'finished'): Promise<string> {
+  const { conversations } = fixture.agentServer
+  const created = (await conversations.createConversation({
     agent,
-    workspace: { working_dir: world.folder },
+    workspace: { working_dir: fixture.folder },
     initial_message: { role: 'user', content: [{ type: 'text', text }] },
     confirmation_policy: { kind: text === 'call' ? 'AlwaysConfirm' : 'NeverConfirm' },
   } as never)) as { readonly id: string }
-  await rest(world, made.id, status)
-  return made.id
+  await waitForStatus(fixture, created.id, status)
+  return created.id
 }
 
-export const waiting = (world: World): Promise<string> => spoken(world, 'call', 'waiting_for_confirmation')
+export const conversationWithCall = (fixture: Fixture): Promise<string> =>
+  conversationWith(fixture, 'call', 'waiting_for_confirmation')
 
 /** The classes with methods that call a server. */
 export const CLASSES: Readonly<Record<string, { readonly prototype: object }>> = {
@@ -76,8 +81,8 @@ export const CLASSES: Readonly<Record<string, { readonly prototype: object }>> =
   CloudClient: clients.CloudClient,
 }
 
-/** Methods that call no server: they store what a socket has received, or are parts of other methods. */
-const ASIDE: Readonly<Record<string, readonly string[]>> = {
+/** Methods that call no server: they store received events, or are parts of other methods. */
+const LOCAL_METHODS: Readonly<Record<string, readonly string[]>> = {
   BashClient: ['normalizeRequest'],
   CloudClient: ['profileBasePath', 'buildUpstreamAuthHeaders', 'requestDirect', 'requestThroughProxy'],
   RemoteEventsList: ['addEvent', 'append', 'createDefaultCallback', 'length', 'getEvent'],
@@ -90,12 +95,12 @@ export const methods = (): string[] =>
   Object.entries(CLASSES).flatMap(([name, { prototype }]) =>
     Object.getOwnPropertyNames(prototype)
       .filter((method) => typeof Object.getOwnPropertyDescriptor(prototype, method)?.value === 'function')
-      .filter((method) => !['constructor', 'close', ...(ASIDE[name] ?? [])].includes(method))
+      .filter((method) => !['constructor', 'close', ...(LOCAL_METHODS[name] ?? [])].includes(method))
       .map((method) => `${name}.${method}`),
   )
 
 /** Creates the clients, a sandbox with a repository, and a conversation. */
-export async function makeWorld(server: Server): Promise<World> {
+export async function createFixture(server: Server): Promise<Fixture> {
   const options = { host: server.url, ...(server.key !== null && { apiKey: server.key }) }
   const agentServer = new clients.AgentServerClient(options)
   const cloud = new clients.CloudClient({ ...options, orgId: null })
@@ -108,7 +113,7 @@ export async function makeWorld(server: Server): Promise<World> {
   const script = `git init -q && echo one > kept.txt && git add . && ${git} commit -qm First && echo two > kept.txt && ${git} commit -qam Second && echo three > kept.txt && echo new > new.txt && mkdir inner`
   const { exit_code, stderr } = await workspace.executeCommand(script, folder)
   if (exit_code !== 0) throw new Error(stderr)
-  const world: Omit<World, 'id' | 'remote'> = {
+  const fixture: Omit<Fixture, 'id' | 'remote'> = {
     server,
     agentServer,
     cloud,
@@ -116,9 +121,9 @@ export async function makeWorld(server: Server): Promise<World> {
     workspace,
     folder,
     sandboxId: sandbox.id,
-    kept: new Map(),
+    saved: new Map(),
   }
-  const id = await spoken(world as World, 'Hello')
+  const id = await conversationWith(fixture as Fixture, 'Hello')
   const remote = new api.RemoteConversation(agent, workspace, { conversationId: id })
-  return { ...world, id, remote }
+  return { ...fixture, id, remote }
 }

@@ -77,32 +77,33 @@ const SIMPLE = new Set(['accept', 'accept-language', 'content-language'])
  * A `fetch` that applies CORS like a browser: it sends a preflight request if one is required, and rejects a
  * response that does not allow the origin.
  */
-export function browserFetch(origin: string, ask: typeof fetch): typeof fetch {
+export function browserFetch(origin: string, sendRequest: typeof fetch): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init)
-    const named = [...request.headers.keys()].filter((name) => !SIMPLE.has(name))
-    if (!['GET', 'HEAD', 'POST'].includes(request.method) || named.length > 0) {
-      const leave = await ask(request.url, {
+    const customHeaders = [...request.headers.keys()].filter((name) => !SIMPLE.has(name))
+    if (!['GET', 'HEAD', 'POST'].includes(request.method) || customHeaders.length > 0) {
+      const preflight = await sendRequest(request.url, {
         method: 'OPTIONS',
         headers: {
           origin,
           'access-control-request-method': request.method,
-          'access-control-request-headers': named.join(','),
+          'access-control-request-headers': customHeaders.join(','),
         },
       })
-      const listed = (header: string): string[] =>
-        (leave.headers.get(header) ?? '').split(',').map((one) => one.trim().toLowerCase())
-      const may =
-        leave.ok &&
-        leave.headers.get('access-control-allow-origin') === origin &&
-        listed('access-control-allow-methods').includes(request.method.toLowerCase()) &&
-        named.every((name) => listed('access-control-allow-headers').includes(name))
-      // A browser fails for a 404 too. Here the request itself shows the 404.
-      if (!may && leave.status !== 404) throw new TypeError(`Failed to fetch: no leave for ${request.url}`)
+      const allowedValues = (header: string): string[] =>
+        (preflight.headers.get(header) ?? '').split(',').map((one) => one.trim().toLowerCase())
+      const isAllowed =
+        preflight.ok &&
+        preflight.headers.get('access-control-allow-origin') === origin &&
+        allowedValues('access-control-allow-methods').includes(request.method.toLowerCase()) &&
+        customHeaders.every((name) => allowedValues('access-control-allow-headers').includes(name))
+      // A browser rejects a 404 of the preflight too. Here the request itself then reports the 404.
+      if (!isAllowed && preflight.status !== 404)
+        throw new TypeError(`Failed to fetch: no preflight for ${request.url}`)
     }
     request.headers.set('origin', origin)
     request.headers.set('sec-fetch-site', 'same-site')
-    const response = await ask(request)
+    const response = await sendRequest(request)
     if (response.status !== 404 && response.headers.get('access-control-allow-origin') !== origin)
       throw new TypeError(`Failed to fetch: ${response.status} of ${request.url} is for another origin`)
     return response

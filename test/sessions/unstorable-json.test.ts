@@ -1,4 +1,4 @@
-/** Lines whose JSON no event can contain are kept as text, and reported. */
+/** A line whose JSON cannot be stored in an event is kept as text, and reported as a note. */
 
 import { expect, it } from 'vitest'
 import { readSession, SESSION_FORMATS } from '../../src/sessions/index.ts'
@@ -10,9 +10,9 @@ const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repe
 
 it.each([
   ['deep nesting', nested(5000), DEEP],
-  ['nesting that leaves an event no room', nested(500), DEEP],
+  ['nesting close to the limit of an event', nested(500), DEEP],
   ['a large number', '{"a":1e999}', LARGE],
-])('%s is told as what it is, in each form', (_, raw, what) => {
+])('every format keeps a line with %s as text, with a note', (_, raw, what) => {
   for (const from of SESSION_FORMATS) {
     const { facts, notes } = readSession([{ line: 1, raw, value: JSON.parse(raw) as JsonValue }], { from })
     expect(facts).toMatchObject([{ fact: { raw } }])

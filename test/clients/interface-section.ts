@@ -1,11 +1,11 @@
 /** Writes the section of docs/interface.md about the official client from the tested table. */
 
-import type { Row } from './table.ts'
+import type { MethodRow } from './method-row.ts'
 
 const HEAD = `Tests call every method of the unchanged \`@openhands/typescript-client\` 1.39.0 against \`colloquy serve\`, once from a program with a key
 and once from a page of another origin without keys. The tests check each result.`
 
-const namesOf = (rows: readonly Row[]): string =>
+const namesOf = (rows: readonly MethodRow[]): string =>
   rows.map(({ client, method }) => `\`${client}.${method}\``).join(', ')
 
 /** Aligns columns as the formatter does. */
@@ -18,20 +18,20 @@ function tableOf(rows: readonly (readonly string[])[]): string[] {
 }
 
 /** Describes the result of a method; null if it works in both cases. */
-const resultOf = ({ as, why, where }: Row): string | null => {
-  if (as === 'out') return `Rejected. ${why}`
-  if (as === 'empty') return 'Returns nothing: Colloquy does not have this feature.'
-  return where === 'both' ? null : `Works only ${where}.`
+const resultOf = ({ status, reason, condition }: MethodRow): string | null => {
+  if (status === 'rejected') return `Rejected. ${reason}`
+  if (status === 'empty') return 'Returns nothing: Colloquy does not have this feature.'
+  return condition === 'both' ? null : `Works only ${condition}.`
 }
 
-export function sectionOf(rows: readonly Row[]): string {
-  const count = (as: Row['as']): number => rows.filter((row) => row.as === as).length
+export function sectionOf(rows: readonly MethodRow[]): string {
+  const count = (status: MethodRow['status']): number => rows.filter((row) => row.status === status).length
   const groups = Map.groupBy(rows, resultOf)
   const cells = [...groups].flatMap(([result, group]) => (result === null ? [] : [[result, namesOf(group)]]))
   return [
     HEAD,
     '',
-    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('out')} are rejected. The table lists all that do not work, and`,
+    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('rejected')} are rejected. The table lists all that do not work, and`,
     'those that work only with keys or only without:',
     '',
     ...tableOf([['Result', 'Methods'], ...cells]),

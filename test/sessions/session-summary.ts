@@ -1,4 +1,4 @@
-/** Reads the lines of a file, and summarizes the result. */
+/** Reads the lines of a session file, and summarizes the session as short texts. */
 
 import { textIn } from '../../src/sessions/content.ts'
 import { readSession, type Session, type SessionFormat } from '../../src/sessions/index.ts'
@@ -18,30 +18,30 @@ export function read(values: readonly unknown[], from?: SessionFormat): Session 
 export const notesOf = ({ notes }: Session): Record<string, number> =>
   Object.fromEntries(notes.map(({ what, count }) => [what, count]))
 
-/** The text of HEAD's branch, or the model's view of it. */
-export function reports({ facts }: Session, what: 'branch' | 'seen' = 'branch'): string[] {
+/** One text per message, call and result on the branch of HEAD, or in the view. */
+export function summarize({ facts }: Session, part: 'branch' | 'view' = 'branch'): string[] {
   const state = replay(facts.map(({ fact }) => fact))
-  const items = what === 'branch' ? pathTo(state) : [...viewEvents(state)]
-  return items.flatMap(({ event }) => (event === null ? [] : tell(event)))
+  const items = part === 'branch' ? pathTo(state) : [...viewEvents(state)]
+  return items.flatMap(({ event }) => (event === null ? [] : describeEvent(event)))
 }
 
-const words = (content: readonly Content[] | null | undefined): string =>
+const contentText = (content: readonly Content[] | null | undefined): string =>
   (content ?? [])
     .map((part) => (part.type === 'image' ? `<${String(part['image_urls'])}>` : textIn([part])))
     .join(' ')
 
-function tell(event: Event): string[] {
+function describeEvent(event: Event): string[] {
   switch (event.kind) {
     case 'MessageEvent':
-      return [`${event.source}: ${words(event.llm_message.content)}`]
+      return [`${event.source}: ${contentText(event.llm_message.content)}`]
     case 'ActionEvent': {
-      const thought = words(event.thought)
+      const thought = contentText(event.thought)
       return [...(thought === '' ? [] : [`agent: ${thought}`]), `call ${event.tool_call_id}`]
     }
     case 'ObservationEvent': {
       const { is_error, content } = event.observation
       return [
-        `${is_error === true ? 'failed' : 'result'} ${event.tool_call_id}: ${words(content as Content[])}`,
+        `${is_error === true ? 'failed' : 'result'} ${event.tool_call_id}: ${contentText(content as Content[])}`,
       ]
     }
     case 'UserRejectObservation':
