@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, it } from 'vitest'
-import { coreFiles, ROOT } from './runtimes/files.ts'
+import { coreFiles, ROOT } from './runtimes/core-files.ts'
 
 /** Replaces Node's modules in other runtimes; the names it exports are available. */
 const STAND_IN = readFileSync(join(ROOT, 'test/runtimes/without-node.ts'), 'utf8')
@@ -63,7 +63,7 @@ it('`missing` finds imports that other runtimes lack', () => {
   expect(problems).toContain('test/store/sqlite-watch.test.ts imports src/store/sqlite/index.ts')
 })
 
-it('the tests in test/runtimes/files.ts import nothing that other runtimes lack', () => {
+it('the tests in test/runtimes/core-files.ts import nothing that other runtimes lack', () => {
   const { files } = coreFiles()
   expect(files.length).toBeGreaterThan(100)
   expect(missing(files)).toEqual([])

@@ -222,7 +222,7 @@ const TURNS: Readonly<Record<'claude' | 'openai' | 'chat', Turn>> = {
 
 describe('three frameworks in any order', () => {
   const { stores: STORES, releaseAll } = everyStore('one_log')
-  /** The frameworks whose signatures each framework sends: a chat with Anthropic can use those of Claude Code. */
+  /** The frameworks whose signatures each framework sends. A chat with Anthropic also sends the signatures of Claude Code. */
   const SIGNATURES = { claude: ['claude'], openai: ['openai'], chat: ['claude', 'chat'] } as const
   const frameworks = fc.array(fc.constantFrom('claude', 'openai', 'chat'), { minLength: 2, maxLength: 6 })
 

@@ -99,7 +99,7 @@ export function browserFetch(origin: string, sendRequest: typeof fetch): typeof 
         customHeaders.every((name) => allowedValues('access-control-allow-headers').includes(name))
       // A browser rejects a 404 of the preflight too. Here the request itself then reports the 404.
       if (!isAllowed && preflight.status !== 404)
-        throw new TypeError(`Failed to fetch: no preflight for ${request.url}`)
+        throw new TypeError(`Failed to fetch: CORS does not allow ${request.url}`)
     }
     request.headers.set('origin', origin)
     request.headers.set('sec-fetch-site', 'same-site')

@@ -4,13 +4,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Said } from './rounds.ts'
+import type { ChildMessage } from './rounds.ts'
 
 export interface Child {
   /** Starts or holds a round; resolves once the child has. */
-  tell(command: 'round' | 'hold', round: number): Promise<void>
+  send(command: 'round' | 'hold', round: number): Promise<void>
   /** What a reader has received of a round. */
-  ask(round: number): Promise<Extract<Said, readonly ['seen', ...unknown[]]>>
+  query(round: number): Promise<Extract<ChildMessage, readonly ['seen', ...unknown[]]>>
   end(): void
 }
 
@@ -19,7 +19,7 @@ export function startChild(
   file: string,
   args: readonly string[],
   logs: string,
-  hear: (text: Said) => void,
+  onMessage: (text: ChildMessage) => void,
 ): Child {
   const child: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -27,7 +27,7 @@ export function startChild(
     detached: true,
   })
   child.stderr?.pipe(createWriteStream(join(logs, `${file}-${child.pid}.log`)))
-  const waiting = new Map<string, (text: Said) => void>()
+  const waiting = new Map<string, (text: ChildMessage) => void>()
   let failure: Error | null = null
   const gone = Promise.withResolvers<never>()
   gone.promise.catch(() => undefined)
@@ -37,23 +37,23 @@ export function startChild(
   })
   if (child.stdout !== null) {
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const text = JSON.parse(line) as Said
-      hear(text)
+      const text = JSON.parse(line) as ChildMessage
+      onMessage(text)
       waiting.get(text[0])?.(text)
     })
   }
-  const report = async <T extends Said>(line: string, type: T[0]): Promise<T> => {
+  const report = async <T extends ChildMessage>(line: string, type: T[0]): Promise<T> => {
     if (failure !== null) throw failure
-    const { promise, resolve } = Promise.withResolvers<Said>()
+    const { promise, resolve } = Promise.withResolvers<ChildMessage>()
     waiting.set(type, resolve)
     child.stdin?.write(`${line}\n`)
     return (await Promise.race([promise, gone.promise])) as T
   }
   return {
-    async tell(command, round) {
+    async send(command, round) {
       await report(`${command} ${round}`, command === 'round' ? 'started' : 'held')
     },
-    ask: (round) => report(`seen ${round}`, 'seen'),
+    query: (round) => report(`seen ${round}`, 'seen'),
     end: () => void child.stdin?.end(),
   }
 }

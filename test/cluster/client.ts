@@ -1,6 +1,6 @@
 /** An HTTP client process: sends messages with keys, and retries a failed request at another service. */
 
-import { insist, say, work, type Worker } from './rounds.ts'
+import { retry, emit, work, type Worker } from './rounds.ts'
 
 const [key = '', ...services] = process.argv.slice(2)
 
@@ -31,8 +31,8 @@ function sending(number: number): Worker {
       const name = `${id}-${count}`
       const from = Date.now()
       const body = { content: [{ type: 'text', text: name }], key: name, run: true }
-      await insist(() => post(service(), `/conversations/${id}/events`, body))
-      say('acknowledged', 'service', id, name, from, Date.now())
+      await retry(() => post(service(), `/conversations/${id}/events`, body))
+      emit('acknowledged', 'service', id, name, from, Date.now())
     },
   }
 }

@@ -14,7 +14,7 @@ const USER = 'postgres'
 
 const PASSWORD = 'of-this-run-only'
 
-/** Size of a node's file system, in the syntax of `mount`. It uses memory only for its content. */
+/** Size of a node's file system, in the syntax of `mount`. Only its content uses memory. */
 export const DISK_SIZE = '4g'
 
 /** Patroni's section for each etcd API, with tested timings. */
@@ -46,8 +46,8 @@ export interface Cluster {
   /** Deletes the data of a stopped node that can no longer follow. */
   wipe(node: ClusterNode): Promise<void>
   /** Connects directly to a node for one task. */
-  ask<T>(node: ClusterNode, work: (client: pg.Client) => Promise<T>): Promise<T>
-  /** The primary; null if there is none, or if two claim to be it. */
+  withClient<T>(node: ClusterNode, work: (client: pg.Client) => Promise<T>): Promise<T>
+  /** The primary. Returns null if no node, or more than one node, claims to be primary. */
   primary(): Promise<ClusterNode | null>
   /** A node that does not follow the primary, or null. */
   lagging(primary: ClusterNode): Promise<ClusterNode | null>
@@ -198,7 +198,7 @@ function clusterOf(nodes: readonly ClusterNode[], folder: string, logs: string):
     async wipe({ disk }) {
       for (const name of await readdir(disk)) await rm(join(disk, name), { recursive: true, force: true })
     },
-    async ask({ address }, work) {
+    async withClient({ address }, work) {
       const client = new pg.Client({
         connectionString: urlAt(address, 5432),
         connectionTimeoutMillis: 3_000,
@@ -242,7 +242,9 @@ function clusterOf(nodes: readonly ClusterNode[], folder: string, logs: string):
 /** Names of the nodes that follow `node`. */
 async function followersOf(cluster: Cluster, node: ClusterNode): Promise<readonly string[]> {
   try {
-    const { rows } = await cluster.ask(node, (client) => client.query<{ readonly name: string }>(FOLLOWERS))
+    const { rows } = await cluster.withClient(node, (client) =>
+      client.query<{ readonly name: string }>(FOLLOWERS),
+    )
     return rows.map(({ name }) => name)
   } catch {
     return []

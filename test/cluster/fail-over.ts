@@ -1,9 +1,9 @@
-/** One failover: the primary fails during writes and returns, and the data is compared with the acknowledgements. */
+/** One failover: the primary fails during writes and recovers. Then the data is compared with the acknowledgements. */
 
 import type { Child } from './children.ts'
 import type { Cluster, ClusterNode } from './cluster.ts'
 import type { Fault } from './faults.ts'
-import { type Ledger, misreadBy } from './ledger.ts'
+import { type Ledger, readDifferences } from './ledger.ts'
 import { killAll } from './network.ts'
 import type { Failover } from './report.ts'
 import { sleep } from './rounds.ts'
@@ -24,17 +24,17 @@ const BEFORE = 1_500
 /** Milliseconds of writing after all nodes are back. */
 const AFTER = 1_500
 
-/** Milliseconds without a write that show that the fault is effective. */
-const SILENCE = 1_000
+/** Milliseconds without a write after which the fault counts as effective. */
+const MIN_GAP = 1_000
 
-/** Milliseconds after which a fault ends even without a failover: the node may continue by itself. */
-const LONGEST = 30_000
+/** Maximum duration of a fault in milliseconds, in case that no failover happens. */
+const MAX_FAULT = 30_000
 
 /** Milliseconds for a node to follow again before it is rebuilt. */
 const RETURN = 60_000
 
-/** Writes after the fault that show that writing has resumed. */
-const FLOWING = 5
+/** Number of writes after the fault that count as resumed writing. */
+const MIN_WRITES = 5
 
 const KINDS = ['store', 'engine', 'item']
 
@@ -42,26 +42,26 @@ const KINDS = ['store', 'engine', 'item']
 export async function failOver(run: Run, fault: Fault, number: number): Promise<Failover> {
   const { cluster, ledger, writers, reader } = run
   const before = await steady(run)
-  await Promise.all([...writers, reader].map((child) => child.tell('round', number)))
+  await Promise.all([...writers, reader].map((child) => child.send('round', number)))
   await sleep(BEFORE)
   const instant = Date.now()
   await fault.begin(before.node, cluster)
   // A full disk still accepts a few writes.
-  await eventually(() => Date.now() - ledger.lastAt(number, KINDS) > SILENCE, LONGEST)
+  await eventually(() => Date.now() - ledger.lastAt(number, KINDS) > MIN_GAP, MAX_FAULT)
   const silent = Date.now()
   await eventually(
-    () => KINDS.every((kind) => ledger.since(number, kind, silent) >= FLOWING),
-    fault.longest ?? LONGEST,
+    () => KINDS.every((kind) => ledger.since(number, kind, silent) >= MIN_WRITES),
+    fault.longest ?? MAX_FAULT,
   )
   await fault.end(before.node, cluster)
   const after = await steady(run)
   await sleep(AFTER)
-  await Promise.all(writers.map((writer) => writer.tell('hold', number)))
+  await Promise.all(writers.map((writer) => writer.send('hold', number)))
   const primary = (await steady(run)).node
   const rounds = number === 1 ? [1] : [number - 1, number]
-  const checked = await cluster.ask(primary, (client) => ledger.check(client, rounds))
-  const [misread, resets] = await readersAt(run, primary, number)
-  await reader.tell('hold', number)
+  const checked = await cluster.withClient(primary, (client) => ledger.check(client, rounds))
+  const [misread, resets] = await waitForReaders(run, primary, number)
+  await reader.send('hold', number)
   if (!(await run.services.isAlive())) throw new Error('a service has ended')
   return {
     fault: fault.name,
@@ -78,7 +78,7 @@ export async function failOver(run: Run, fault: Fault, number: number): Promise<
 }
 
 /** Waits for the readers. Returns their remaining differences from the log, and the number of their resets. */
-async function readersAt(
+async function waitForReaders(
   { cluster, reader }: Run,
   primary: ClusterNode,
   round: number,
@@ -87,12 +87,12 @@ async function readersAt(
   let resets = 0
   await eventually(
     async () => {
-      const seen = await reader.ask(round)
-      matches = await cluster.ask(primary, (client) => misreadBy(seen, client, round))
+      const seen = await reader.query(round)
+      matches = await cluster.withClient(primary, (client) => readDifferences(seen, client, round))
       resets = seen[3]
       return matches.length === 0
     },
-    LONGEST,
+    MAX_FAULT,
     500,
   )
   return [matches, resets]
@@ -109,10 +109,10 @@ async function steady({
     const primary = await cluster.primary()
     const lagging = primary && (await cluster.lagging(primary))
     if (lagging === null) continue
-    say(`  ${lagging.name} does not follow; it is made anew`)
+    say(`  ${lagging.name} does not follow; it is rebuilt`)
     await killAll(lagging.name)
     await cluster.wipe(lagging)
     cluster.start(lagging)
   }
-  throw new Error('the cluster does not come back')
+  throw new Error('the cluster does not recover')
 }

@@ -8,7 +8,7 @@ import { eventually, sh } from './shell.ts'
 
 export interface Fault {
   readonly name: string
-  /** Milliseconds until the fault ends if no other node takes over. Default: 30,000. */
+  /** Maximum duration in milliseconds if no other node becomes primary. Default: 30,000. */
   readonly longest?: number
   begin(node: ClusterNode, cluster: Cluster): Promise<void>
   /** Called once writes succeed again, on any node. */
@@ -18,10 +18,10 @@ export interface Fault {
 /** Milliseconds for an orderly stop. */
 const STOP_TIMEOUT = 30_000
 
-const started = (node: ClusterNode, cluster: Cluster): Promise<void> => Promise.resolve(cluster.start(node))
+const start = (node: ClusterNode, cluster: Cluster): Promise<void> => Promise.resolve(cluster.start(node))
 
 /** Fills one file of the write-ahead log, 1 MB, with small records. */
-const USE_UP = `SELECT count(pg_logical_emit_message(false, 'full', repeat('x', 1000))) FROM generate_series(1, 1000)`
+const FILL_LOG_FILE = `SELECT count(pg_logical_emit_message(false, 'full', repeat('x', 1000))) FROM generate_series(1, 1000)`
 /** Maximum number of files to fill. */
 const LOG_FILES = 200
 
@@ -29,7 +29,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'kill',
     begin: ({ name }) => killAll(name),
-    end: started,
+    end: start,
   },
   {
     name: 'stop',
@@ -63,7 +63,7 @@ export const FAULTS: readonly Fault[] = [
       // PostgreSQL can still write to preallocated log files: use them up.
       const use = async (): Promise<void> => {
         for (let count = 0; count < LOG_FILES; count += 1) {
-          await cluster.ask(node, (client) => client.query(USE_UP))
+          await cluster.withClient(node, (client) => client.query(FILL_LOG_FILE))
         }
       }
       use().catch(() => undefined)
@@ -80,21 +80,21 @@ export const FAULTS: readonly Fault[] = [
       await sleep(WAITING)
       // Patroni would keep standbys from replacing a server that is ahead.
       for (const id of await processesOf(node.name)) if (await isPatroni(id)) process.kill(id, 'SIGSTOP')
-      await cluster.ask(node, async (client) => {
+      await cluster.withClient(node, async (client) => {
         const { rows } = await client.query<{ readonly id: number }>('SELECT pg_backend_pid() AS id')
         for (const { id } of rows) process.kill(id, 'SIGKILL')
       })
-      await sleep(AHEAD)
+      await sleep(VISIBLE)
       await killAll(node.name)
       await isolate(names, false)
     },
-    end: started,
+    end: start,
   },
 ]
 
 /** Milliseconds for writes to block on the standbys, and for clients to see them after the crash. */
 const WAITING = 500
-const AHEAD = 2_000
+const VISIBLE = 2_000
 
 const isPatroni = async (id: number): Promise<boolean> =>
   (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).includes('/usr/bin/patroni')

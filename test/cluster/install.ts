@@ -28,7 +28,7 @@ const NEEDED = ['/usr/bin/setpriv', '/usr/sbin/ip']
  * @throws Error without root, or on another system than Debian.
  */
 export async function install(say: (line: string) => void): Promise<void> {
-  if (process.getuid?.() !== 0) throw new Error('needs root: it makes network namespaces and mounts')
+  if (process.getuid?.() !== 0) throw new Error('needs root, to create network namespaces and mounts')
   if (!existsSync('/usr/bin/apt-get')) throw new Error("needs Debian's apt-get")
   const missing = PACKAGES.filter(({ program }) => !existsSync(program))
   if (missing.length > 0) {

@@ -1,16 +1,16 @@
 /** Compares acknowledgements with the database. */
 
 import type pg from 'pg'
-import type { Said } from './rounds.ts'
+import type { ChildMessage } from './rounds.ts'
 
-type Acknowledged = Extract<Said, readonly ['acknowledged', ...unknown[]]>
+type Acknowledged = Extract<ChildMessage, readonly ['acknowledged', ...unknown[]]>
 
-export interface Checked {
-  /** Acknowledged names missing from the store, and from the caller's table. */
+export interface CheckResult {
+  /** Acknowledged names that are missing in the store, and in the table outside the store. */
   readonly lost: readonly string[]
-  readonly lostBeside: readonly string[]
+  readonly lostRows: readonly string[]
   /** Names that appear more than once. */
-  readonly twice: readonly string[]
+  readonly duplicates: readonly string[]
 }
 
 interface Row {
@@ -20,12 +20,12 @@ interface Row {
 
 export class Ledger {
   readonly #byRound = new Map<number, Acknowledged[]>()
-  /** Faults already reported, since a loss is permanent. */
-  readonly #told = new Set<string>()
+  /** Names that were already reported, because a loss is permanent. */
+  readonly #reported = new Set<string>()
   /** Failed calls by error code. */
   readonly failures = new Map<string, number>()
 
-  hear(text: Said): void {
+  record(text: ChildMessage): void {
     if (text[0] === 'failed') this.failures.set(text[1], (this.failures.get(text[1]) ?? 0) + 1)
     if (text[0] !== 'acknowledged') return
     const round = roundOf(text[2])
@@ -58,7 +58,7 @@ export class Ledger {
   }
 
   /** Compares the database with the acknowledgements of some rounds while nobody writes. Reports each fault once. */
-  async check(client: pg.Client, rounds: readonly number[]): Promise<Checked> {
+  async check(client: pg.Client, rounds: readonly number[]): Promise<CheckResult> {
     const like = rounds.map((round) => `r${round}-%`)
     const events = await client.query<Row>(
       `SELECT conversation_id, source || ' ' || (body::json -> 'llm_message' -> 'content' -> 0 ->> 'text') AS name
@@ -79,28 +79,28 @@ export class Ledger {
       counts.set(key, (counts.get(key) ?? 0) + 1)
     }
     const itemNames = new Map(items.rows.map(({ id, name }) => [id, name]))
-    const beside = new Set(bare.rows.map(({ name }) => name))
-    const isThere = ([, kind, conversation, name]: Acknowledged): boolean => {
-      if (kind === 'bare') return beside.has(name)
+    const bareNames = new Set(bare.rows.map(({ name }) => name))
+    const isStored = ([, kind, conversation, name]: Acknowledged): boolean => {
+      if (kind === 'bare') return bareNames.has(name)
       if (kind === 'item') return numberOf(itemNames.get(conversation) ?? '-0') >= numberOf(name)
       return counts.has(`${conversation} user ${name}`)
     }
-    const isNew = (name: string): boolean => !this.#told.has(name) && this.#told.add(name).has(name)
+    const isNew = (name: string): boolean => !this.#reported.has(name) && this.#reported.add(name).has(name)
     const all = rounds.flatMap((round) => this.#byRound.get(round) ?? [])
-    const lost = all.filter((each) => !isThere(each) && isNew(each[3]))
+    const lost = all.filter((each) => !isStored(each) && isNew(each[3]))
     return {
       lost: lost.filter((each) => each[1] !== 'bare').map((each) => each[3]),
-      lostBeside: lost.filter((each) => each[1] === 'bare').map((each) => each[3]),
-      twice: [...counts].flatMap(([name, count]) => (count > 1 && isNew(name) ? [name] : [])),
+      lostRows: lost.filter((each) => each[1] === 'bare').map((each) => each[3]),
+      duplicates: [...counts].flatMap(([name, count]) => (count > 1 && isNew(name) ? [name] : [])),
     }
   }
 }
 
-type Seen = Extract<Said, readonly ['seen', ...unknown[]]>
+type Received = Extract<ChildMessage, readonly ['seen', ...unknown[]]>
 
 /** Differences between readers and the log of a round: extra events, and missing messages. */
-export async function misreadBy(
-  [, seen, disorder]: Seen,
+export async function readDifferences(
+  [, seen, disorder]: Received,
   client: pg.Client,
   round: number,
 ): Promise<string[]> {

@@ -27,7 +27,7 @@ const OWNER = join(FOLDER, 'process')
 /** Failovers between two summaries. */
 const SUMMARY = 10
 
-const KNOWN =
+const KNOWN_LOSS =
   'Debian 12: Patroni 3.0.2 over version 3 of the interface of etcd is known to lose commits when a paused primary wakes'
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -74,10 +74,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   })
 
 /** @throws Error while another run is active. */
-async function takeFolder(): Promise<void> {
+async function claimFolder(): Promise<void> {
   const owner = existsSync(OWNER) ? (await readFile(OWNER, 'utf8')).trim() : ''
   const command = owner === '' ? '' : await readFile(`/proc/${owner}/cmdline`, 'utf8').catch(() => '')
-  if (command.includes('cluster/main.ts')) throw new Error(`another run is under way: process ${owner}`)
+  if (command.includes('cluster/main.ts')) throw new Error(`another run is active: process ${owner}`)
   isOwner = true
   await clearAll(FOLDER)
   await mkdir(FOLDER)
@@ -86,18 +86,18 @@ async function takeFolder(): Promise<void> {
 
 async function prepare(version: EtcdVersion): Promise<Run> {
   await install(say)
-  await takeFolder()
+  await claimFolder()
   await makeNetwork()
   const cluster = await startCluster(FOLDER, version)
   const primary = await cluster.steady(60_000)
   if (primary === null) throw new Error('the cluster has no primary')
-  await cluster.ask(primary, (client) => client.query('CREATE TABLE bare (name text PRIMARY KEY)'))
+  await cluster.withClient(primary, (client) => client.query('CREATE TABLE bare (name text PRIMARY KEY)'))
   const proxy = await startProxy(HERE, cluster.nodes)
   const url = urlAt(HERE, proxy.port)
   const services = await startServices(FOLDER, url, 2)
   const logs = join(FOLDER, 'logs')
   const start = (file: string, args: readonly string[]) =>
-    startChild(file, args, logs, (text) => ledger.hear(text))
+    startChild(file, args, logs, (text) => ledger.record(text))
   const writers = [
     start('writer.ts', [url, 'a']),
     start('writer.ts', [url, 'b']),
@@ -117,15 +117,15 @@ async function checkAll({ cluster }: Run): Promise<void> {
       { length: Math.min(SUMMARY, done.length + 1 - first) },
       (_, index) => first + index,
     )
-    const checked = await cluster.ask(primary, (client) => ledger.check(client, rounds))
-    if (checked.lost.length + checked.lostBeside.length + checked.twice.length === 0) continue
+    const checked = await cluster.withClient(primary, (client) => ledger.check(client, rounds))
+    if (checked.lost.length + checked.lostRows.length + checked.duplicates.length === 0) continue
     const [from, to] = [primary.name, primary.name]
     done.push({ ...last, ...checked, fault: 'none', from, to, acknowledged: 0, misread: [] })
   }
 }
 
 try {
-  if (etcd === 3) say(KNOWN)
+  if (etcd === 3) say(KNOWN_LOSS)
   const run = await prepare(etcd)
   say(`one primary, two synchronous standbys, two services; ${count} failovers`)
   for (let number = 1; number <= count && !ending.signal.aborted; number += 1) {
@@ -134,7 +134,7 @@ try {
     const one = await failOver(run, fault, number)
     done.push(one)
     say(lineOf(one, number, count))
-    for (const name of [...one.lost, ...one.twice, ...one.misread].slice(0, 5)) say(`  ${name}`)
+    for (const name of [...one.lost, ...one.duplicates, ...one.misread].slice(0, 5)) say(`  ${name}`)
     if (number % SUMMARY === 0 && number < count) summarize()
   }
   await checkAll(run)

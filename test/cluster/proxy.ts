@@ -40,7 +40,7 @@ export async function startProxy(host: string, nodes: readonly ClusterNode[]): P
   server.listen(0, host)
   await once(server, 'listening')
   const stop = new AbortController()
-  const looking = backends.map(async (backend) => {
+  const checking = backends.map(async (backend) => {
     while (!stop.signal.aborted) {
       await check(backend)
       await new Promise((resolve) => setTimeout(resolve, INTERVAL))
@@ -53,7 +53,7 @@ export async function startProxy(host: string, nodes: readonly ClusterNode[]): P
       stop.abort()
       for (const { sockets } of backends) for (const socket of sockets) socket.destroy()
       server.close()
-      await Promise.all(looking)
+      await Promise.all(checking)
     },
   }
 }

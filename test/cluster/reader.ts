@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { shardOf } from '../../src/store/kit/feed.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { insist, say, sleep, work } from './rounds.ts'
+import { retry, emit, sleep, work } from './rounds.ts'
 
 const [url = '', key = '', ...services] = process.argv.slice(2)
 const store = postgresStore({ url })
@@ -21,12 +21,12 @@ const SUBSCRIBED = ['engine-a1', 'engine-b1', 'service-1']
 const LISTENED = services.map((_, index) => `service-${index + 1}`)
 
 /** One reader's view of a conversation: the id at each position, and events out of order. */
-class Seen {
+class Received {
   readonly ids = new Map<number, string>()
   last = -1
   readonly disorder: string[] = []
 
-  /** Id of the last event; empty if it has none. */
+  /** Id of the last event, or an empty string. */
   get lastId(): string {
     return this.ids.get(this.last) ?? ''
   }
@@ -41,17 +41,17 @@ class Seen {
   }
 }
 
-const seen = new Map<string, Seen>()
+const seen = new Map<string, Received>()
 let resets = 0
 
-function of(reader: string, conversation: string): Seen {
+function of(reader: string, conversation: string): Received {
   const name = `${reader} ${conversation}`
-  const result = seen.get(name) ?? new Seen()
+  const result = seen.get(name) ?? new Received()
   seen.set(name, result)
   return result
 }
 
-function startOver(reader: string, of: (conversation: string) => boolean): void {
+function reset(reader: string, of: (conversation: string) => boolean): void {
   resets += 1
   for (const name of seen.keys()) {
     const [who, conversation = ''] = name.split(' ')
@@ -63,7 +63,7 @@ function startOver(reader: string, of: (conversation: string) => boolean): void 
 async function follow(): Promise<void> {
   await engine.follow({ name: 'reader' }, (items) => {
     for (const item of items) {
-      if (item.type === 'reset') startOver('follower', (id) => shardOf(id) === item.shard)
+      if (item.type === 'reset') reset('follower', (id) => shardOf(id) === item.shard)
       if (item.type === 'event') of('follower', item.conversationId).take(item.seq, item.id ?? '', false)
     }
   })
@@ -72,8 +72,8 @@ async function follow(): Promise<void> {
 async function followFeed(): Promise<void> {
   let after: string | undefined
   for (;;) {
-    const page = await insist(() => store.feed(after === undefined ? {} : { after }))
-    if (page.reset) startOver('feed', () => true)
+    const page = await retry(() => store.feed(after === undefined ? {} : { after }))
+    if (page.reset) reset('feed', () => true)
     for (const item of page.items) {
       if (item.type === 'event')
         of('feed', item.conversationId).take(item.event.seq, item.event.id ?? '', false)
@@ -85,12 +85,12 @@ async function followFeed(): Promise<void> {
 
 async function subscribe(id: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await insist(async () => {
+    await retry(async () => {
       if (signal.aborted) return
       const conversation = await engine.open(id)
       const { last: after, lastId: afterId } = of('engine', id)
       for await (const item of conversation.subscribe({ after, ...(afterId && { afterId }), signal })) {
-        if (item.type === 'reset') startOver('engine', (one) => one === id)
+        if (item.type === 'reset') reset('engine', (one) => one === id)
         if (item.type === 'event') of('engine', id).take(item.seq, item.id ?? '', true)
       }
     })
@@ -118,7 +118,7 @@ async function listen(service: string, id: string, signal: AbortSignal): Promise
     await new Promise<void>((resolve) => {
       socket.on('message', (data) => {
         const { type, position, event } = JSON.parse(String(data)) as Envelope
-        if (type === 'reset') startOver('socket', (one) => one === id)
+        if (type === 'reset') reset('socket', (one) => one === id)
         if (type === 'event') of('socket', id).take(position, event.id ?? '', true)
       })
       socket.on('error', () => undefined)
@@ -130,7 +130,7 @@ async function listen(service: string, id: string, signal: AbortSignal): Promise
 }
 
 void followFeed()
-void insist(follow)
+void retry(follow)
 let reading = new AbortController()
 
 await work(
@@ -151,10 +151,10 @@ await work(
   async (line) => {
     const round = line.split(' ')[1]
     const names = [...seen].filter(([name]) => name.includes(` r${round}-`))
-    say(
+    emit(
       'seen',
       Object.fromEntries(names.map(([name, { ids }]) => [name, [...ids]])),
-      names.flatMap(([name, { disorder }]) => disorder.map((what) => `${name}: ${what}`)),
+      names.flatMap(([name, { disorder }]) => disorder.map((event) => `${name}: ${event}`)),
       resets,
     )
   },

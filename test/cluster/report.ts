@@ -1,4 +1,4 @@
-/** Prints a line per failover, and a summary at the end or on interrupt. */
+/** The report of a run: a line per failover, and a summary. */
 
 import { percentile } from './ledger.ts'
 
@@ -12,8 +12,8 @@ export interface Failover {
   readonly serviceGap: number
   readonly acknowledged: number
   readonly lost: readonly string[]
-  readonly lostBeside: readonly string[]
-  readonly twice: readonly string[]
+  readonly lostRows: readonly string[]
+  readonly duplicates: readonly string[]
   /** Differences between readers and the log. */
   readonly misread: readonly string[]
   /** Reader resets since the start of the run. */
@@ -31,7 +31,7 @@ export function lineOf(one: Failover, number: number, count: number): string {
     `write gap ${seconds(one.gap)} (service ${seconds(one.serviceGap)})`,
     `acknowledged ${one.acknowledged}`,
     ...countsOf([one]),
-    ...(one.rebuilt > 0 ? [`nodes made anew ${one.rebuilt}`] : []),
+    ...(one.rebuilt > 0 ? [`nodes rebuilt ${one.rebuilt}`] : []),
   ].join(', ')
 }
 
@@ -39,10 +39,10 @@ export function lineOf(one: Failover, number: number, count: number): string {
 function countsOf(all: readonly Failover[]): string[] {
   const total = (of: (one: Failover) => number): number => all.reduce((sum, one) => sum + of(one), 0)
   return [
-    `lost ${total(({ lost }) => lost.length)} (beside the store ${total(({ lostBeside }) => lostBeside.length)})`,
-    `twice ${total(({ twice }) => twice.length)}`,
+    `lost ${total(({ lost }) => lost.length)} (outside the store ${total(({ lostRows }) => lostRows.length)})`,
+    `duplicates ${total(({ duplicates }) => duplicates.length)}`,
     `misread ${total(({ misread }) => misread.length)}`,
-    `readers started over ${all.at(-1)?.resets ?? 0}`,
+    `reader resets ${all.at(-1)?.resets ?? 0}`,
   ]
 }
 
@@ -61,10 +61,10 @@ export function summaryOf(all: readonly Failover[], failures: ReadonlyMap<string
       const moved = of.filter(({ from, to }) => from !== to).length
       return `  ${fault}: ${of.length}, ${moved} to another node, write gap ${gaps(of, ({ gap }) => gap)}`
     }),
-    ...(all.some(({ lostBeside }) => lostBeside.length > 0)
-      ? ['what was lost beside the store, the cluster has lost by itself']
+    ...(all.some(({ lostRows }) => lostRows.length > 0)
+      ? ['the cluster itself lost the rows outside the store']
       : []),
-    `calls that failed and were made again: ${
+    `failed calls that were retried: ${
       [...failures].map(([code, count]) => `${code} ${count}`).join(', ') || 'none'
     }`,
   ]
@@ -72,6 +72,6 @@ export function summaryOf(all: readonly Failover[], failures: ReadonlyMap<string
 
 export const isClean = (all: readonly Failover[]): boolean =>
   all.every(
-    ({ lost, lostBeside, twice, misread }) =>
-      lost.length + lostBeside.length + twice.length + misread.length === 0,
+    ({ lost, lostRows, duplicates, misread }) =>
+      lost.length + lostRows.length + duplicates.length + misread.length === 0,
   )

@@ -6,7 +6,7 @@
 import { createInterface } from 'node:readline'
 
 /** Output of a child, one JSON line each. */
-export type Said =
+export type ChildMessage =
   /** An acknowledged write: writer kind, conversation, name, start and end in milliseconds. */
   | readonly [
       type: 'acknowledged',
@@ -20,7 +20,7 @@ export type Said =
   | readonly [type: 'failed', code: string]
   | readonly [type: 'started', round: number]
   | readonly [type: 'held', round: number]
-  /** What readers received in a round: ids by position for each reader and conversation, and events out of order. */
+  /** The events that readers received in a round: ids by position for each reader and conversation, and events out of order. */
   | readonly [
       type: 'seen',
       seen: Readonly<Record<string, readonly (readonly [seq: number, id: string])[]>>,
@@ -28,7 +28,8 @@ export type Said =
       resets: number,
     ]
 
-export const say = (...output: Said): void => void process.stdout.write(`${JSON.stringify(output)}\n`)
+export const emit = (...output: ChildMessage): void =>
+  void process.stdout.write(`${JSON.stringify(output)}\n`)
 
 export interface Worker {
   /** Called at the start of each round; retried until it succeeds. */
@@ -44,46 +45,46 @@ const RETRY = 100
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Retries until success, and reports each failure. */
-export async function insist<T>(attempt: () => Promise<T>): Promise<T> {
+export async function retry<T>(attempt: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await attempt()
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-      say('failed', code)
+      emit('failed', code)
       await sleep(RETRY)
     }
   }
 }
 
-/** Executes rounds on command, passes other lines on, and ends the process with its standard input. */
+/** Executes rounds on command, passes other lines to `onOtherLine`, and ends the process when its standard input ends. */
 export async function work(
   workers: readonly Worker[],
-  tell: (line: string) => Promise<void> = async () => undefined,
+  onOtherLine: (line: string) => Promise<void> = async () => undefined,
 ): Promise<void> {
   let hold = new AbortController()
-  let atWork: Promise<unknown> = Promise.resolve()
+  let pending: Promise<unknown> = Promise.resolve()
   for await (const line of createInterface({ input: process.stdin })) {
     const [command, number] = line.split(' ')
     const round = Number(number)
     if (command === 'round') {
       hold = new AbortController()
       const { signal } = hold
-      atWork = Promise.all(
+      pending = Promise.all(
         workers.map(async (worker) => {
-          await insist(() => worker.begin(round))
+          await retry(() => worker.begin(round))
           for (let count = 1; !signal.aborted; count += 1) {
             await worker.work(round, count)
             await sleep(PAUSE)
           }
         }),
       )
-      say('started', round)
+      emit('started', round)
     } else if (command === 'hold') {
       hold.abort()
-      await atWork
-      say('held', round)
-    } else await tell(line)
+      await pending
+      emit('held', round)
+    } else await onOtherLine(line)
   }
   process.exit(0)
 }

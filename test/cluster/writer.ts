@@ -1,11 +1,11 @@
-/** Writes through a store, an engine, items, and a table next to the store. */
+/** Writes through a store, an engine, items, and a table outside the store. */
 
 import pg from 'pg'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { insist, say, work, type Worker } from './rounds.ts'
+import { retry, emit, work, type Worker } from './rounds.ts'
 
 const [url = '', self = ''] = process.argv.slice(2)
 const store = postgresStore({ url })
@@ -36,24 +36,24 @@ function writer(kind: string, number: number, write: (id: string, name: string) 
       const name = `${id}-${count}`
       const from = Date.now()
       await write(id, name)
-      say('acknowledged', kind, id, name, from, Date.now())
+      emit('acknowledged', kind, id, name, from, Date.now())
     },
   }
 }
 
 /** Retries failed appends under the same id until acknowledged. */
 const appending = (number: number): Worker =>
-  writer('store', number, (id, name) => insist(() => store.append(id, [message(name)])))
+  writer('store', number, (id, name) => retry(() => store.append(id, [message(name)])))
 
 const sending = (number: number): Worker =>
   writer('engine', number, (id, name) =>
-    insist(async () => (await engine.open(id)).sendMessage(name, { key: name })),
+    retry(async () => (await engine.open(id)).sendMessage(name, { key: name })),
   )
 
 /** Stores each name in the same item. A failed change may still have been made. */
 const changing = (number: number): Worker =>
   writer('item', number, (id, name) =>
-    insist(async () => {
+    retry(async () => {
       const item = await store.getItem('cluster', id)
       const change = { collection: 'cluster', id, expected: item?.version ?? null, put: { body: { name } } }
       await store.changeItems([change])
@@ -74,7 +74,7 @@ const inserting = (number: number): Worker => {
       } catch {
         return
       }
-      say('acknowledged', 'bare', id, name, from, Date.now())
+      emit('acknowledged', 'bare', id, name, from, Date.now())
     },
   }
 }

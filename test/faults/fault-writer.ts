@@ -1,5 +1,5 @@
 /**
- * Writes as several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT`. Prints reports, and
+ * Runs several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT`. Prints reports, and
  * executes commands from standard input.
  */
 
@@ -11,7 +11,7 @@ import { hasCode } from '../../src/event/errors.ts'
 import type { AppendOptions } from '../../src/store/contract/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { CONVERSATIONS, LEASE_TTL, LEASED, WRITERS_EACH } from './places.ts'
+import { CONVERSATIONS, LEASE_TTL, LEASED, WRITERS_EACH } from './workload.ts'
 
 /** A writer's report, one JSON line each. Milliseconds are the duration of the call. */
 export type Report =
@@ -22,8 +22,8 @@ export type Report =
 const [, , target = '', name = '', timeoutText = ''] = process.argv
 const timeout = Number(timeoutText)
 
-/** Synchronous, so that nothing reported is lost in a kill. */
-const say = (...report: Report): void => void writeSync(1, `${JSON.stringify(report)}\n`)
+/** Synchronous, so that a kill loses no report. */
+const report = (...values: Report): void => void writeSync(1, `${JSON.stringify(values)}\n`)
 
 const database = target.startsWith('postgres') ? null : new DatabaseSync(target)
 const store =
@@ -36,7 +36,7 @@ const active = new Set<() => unknown>()
 let count = 0
 
 /** Repeats a call until it succeeds. Returns null if it can never succeed, for example after a lost lease. */
-async function insist<T>(call: () => Promise<T>): Promise<{ readonly value: T; readonly ms: number } | null> {
+async function retry<T>(call: () => Promise<T>): Promise<{ readonly value: T; readonly ms: number } | null> {
   active.add(call)
   for (;;) {
     const start = performance.now()
@@ -50,15 +50,15 @@ async function insist<T>(call: () => Promise<T>): Promise<{ readonly value: T; r
         return null
       }
       const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-      say('failed', code, performance.now() - start)
+      report('failed', code, performance.now() - start)
       await sleep(50)
     }
   }
 }
 
 async function append(conversation: string, id: string, options: AppendOptions = {}): Promise<boolean> {
-  const done = await insist(() => store.append(conversation, [{ kind: 'PauseEvent', id }], options))
-  if (done !== null) say('acknowledged', conversation, id, done.ms)
+  const done = await retry(() => store.append(conversation, [{ kind: 'PauseEvent', id }], options))
+  if (done !== null) report('acknowledged', conversation, id, done.ms)
   return done !== null
 }
 
@@ -75,9 +75,9 @@ async function writeLeased(): Promise<void> {
   for (;;) {
     await sleep(20)
     if (isHeld) continue
-    const lease = (await insist(() => store.acquireLease(LEASED, name, LEASE_TTL)))?.value ?? null
+    const lease = (await retry(() => store.acquireLease(LEASED, name, LEASE_TTL)))?.value ?? null
     if (lease === null) continue
-    say('leased')
+    report('leased')
     await append(LEASED, `${lease.generation}.${name}.${(count += 1)}`, { lease })
   }
 }
@@ -94,7 +94,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (line === 'hold') {
     isHeld = true
     while (active.size > 0) await sleep(5)
-    say('held')
+    report('held')
   } else if (line === 'go') isHeld = false
   else if (line.startsWith('PRAGMA')) database?.exec(line)
 }

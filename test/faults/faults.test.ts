@@ -1,10 +1,10 @@
-/** The short form of `npm run test:faults`: each fault once. */
+/** A short run of `npm run test:faults`, with each fault once. */
 
 import { join } from 'node:path'
 import { expect, inject, it } from 'vitest'
 import { isClean, type Outcome, runAll } from './run.ts'
 
-it('24 writers lose and double nothing, and wait for no call without end, whatever fails', async () => {
+it('24 writers lose and duplicate no write during each fault, and no call exceeds its timeout', async () => {
   const outcomes: Outcome[] = []
   const program = join(inject('built'), 'test/fault-writer.js')
   await runAll(0, (outcome) => void outcomes.push(outcome), program)

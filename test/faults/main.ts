@@ -1,6 +1,6 @@
 /**
- * Repeats faults under 24 writers for 10 minutes, or for the first argument, and prints a table: `npm run
- * test:faults -- MINUTES`. Exits with 1 if a write was lost or doubled, or a call took too long.
+ * Repeats faults during writes of 24 writers for 10 minutes, or for the first argument, and prints a table: `npm run
+ * test:faults -- MINUTES`. Exits with 1 if a write was lost or duplicated, or a call exceeded its timeout.
  */
 
 import { loadavg } from 'node:os'

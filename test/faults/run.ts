@@ -1,4 +1,4 @@
-/** Causes faults under 24 writers, and compares the database with what was acknowledged. */
+/** Causes faults during writes of 24 writers, and compares the database with the acknowledged writes. */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { connect, createServer, type Socket } from 'node:net'
@@ -15,13 +15,13 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { run as runSql, session } from '../postgres/sql-sessions.ts'
 import { startServer } from '../postgres/server.ts'
-import { CONVERSATIONS, LEASE_TTL, LEASED, PROCESSES } from './places.ts'
+import { CONVERSATIONS, LEASE_TTL, LEASED, PROCESSES } from './workload.ts'
 import type { Report } from './fault-writer.ts'
 
-/** Milliseconds until a writer's call fails, and of a fault, which is longer so that calls do fail. */
+/** Timeout of a writer's call and duration of a fault in milliseconds. A fault is longer, so that calls fail. */
 const [TIMEOUT, FAULT] = [1_000, 1_800]
 
-/** Milliseconds that a call may take beyond its timeout, on a busy machine. */
+/** Tolerance in milliseconds beyond the timeout of a call, for a busy machine. */
 const SLACK = 4_000
 
 /** The result of one fault. */
@@ -31,7 +31,7 @@ export interface Outcome {
   /** Failed calls, which were then repeated. */
   failed: number
   lost: number
-  /** Events that are twice in their log, or were written under a lease that another process already held. */
+  /** Events that appear twice in their log, or were written under a lease that another process already held. */
   twice: number
   /** Milliseconds of the longest call. */
   longest: number
@@ -39,10 +39,10 @@ export interface Outcome {
 
 interface Fault {
   readonly name: string
-  cause(world: World): Promise<void>
+  cause(world: Environment): Promise<void>
 }
 
-interface World {
+interface Environment {
   readonly writers: readonly Writer[]
   /** PostgreSQL: a server and its proxy. SQLite: a file. */
   readonly server?: Awaited<ReturnType<typeof startServer>>
@@ -54,7 +54,7 @@ class Writer {
   readonly #program: string
   readonly #target: string
   readonly #name: string
-  readonly #hear: (report: Report) => void
+  readonly #onReport: (report: Report) => void
   #child: ChildProcess
   #generation = 0
   #holder = false
@@ -64,11 +64,11 @@ class Writer {
   /** Whether the durations of its calls include a stop of its process. */
   wasStopped = false
 
-  constructor(program: string, target: string, name: string, hear: (report: Report) => void) {
+  constructor(program: string, target: string, name: string, onReport: (report: Report) => void) {
     this.#program = program
     this.#target = target
     this.#name = name
-    this.#hear = hear
+    this.#onReport = onReport
     this.#child = this.#start()
   }
 
@@ -97,16 +97,16 @@ class Writer {
       this.#ready.resolve()
       if (report[0] === 'held') this.#held?.()
       else if (report[0] === 'leased') this.#holder = true
-      else if (!(this.wasStopped && report[0] === 'failed')) this.#hear(this.#whole(report))
+      else if (!(this.wasStopped && report[0] === 'failed')) this.#onReport(this.#withoutStop(report))
     })
     return child
   }
 
-  #whole(report: Report): Report {
+  #withoutStop(report: Report): Report {
     return this.wasStopped && report[0] === 'acknowledged' ? [report[0], report[1], report[2], 0] : report
   }
 
-  tell(line: string): void {
+  send(line: string): void {
     this.#child.stdin?.write(`${line}\n`)
   }
 
@@ -133,7 +133,7 @@ class Writer {
   hold(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#held = resolve
-    this.tell('hold')
+    this.send('hold')
     return promise
   }
 
@@ -197,7 +197,7 @@ const COMMON: readonly Fault[] = [
     },
   },
   {
-    name: 'stopped holders of the lease',
+    name: 'stopped lease holders',
     async cause({ writers }) {
       for (const writer of writers) writer.forget()
       await sleep(FAULT / 2)
@@ -225,9 +225,9 @@ const SQLITE: readonly Fault[] = [
   {
     name: 'a full disk',
     async cause({ writers }) {
-      for (const writer of writers) writer.tell('PRAGMA max_page_count = 1')
+      for (const writer of writers) writer.send('PRAGMA max_page_count = 1')
       await sleep(FAULT)
-      for (const writer of writers) writer.tell('PRAGMA max_page_count = 1000000')
+      for (const writer of writers) writer.send('PRAGMA max_page_count = 1000000')
     },
   },
   {
@@ -289,7 +289,7 @@ async function check(store: Store, acknowledged: ReadonlyMap<string, ReadonlySet
 }
 
 /** Resolves after the next acknowledgement. */
-async function acknowledges(outcome: Outcome): Promise<void> {
+async function nextAcknowledgement(outcome: Outcome): Promise<void> {
   const before = outcome.acknowledged
   while (outcome.acknowledged === before) await sleep(20)
 }
@@ -301,14 +301,14 @@ async function runFaults(
   faults: readonly Fault[],
   store: Store,
   target: string,
-  parts: Omit<World, 'writers'>,
+  parts: Omit<Environment, 'writers'>,
   deadline: number,
-  say: (outcome: Outcome) => void,
+  onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
   for (const id of [...CONVERSATIONS, LEASED]) await store.createConversation({ id })
   const acknowledged = new Map<string, Set<string>>()
   let outcome: Outcome | null = null
-  const hear = (report: Report): void => {
+  const onReport = (report: Report): void => {
     if (report[0] === 'acknowledged') {
       const [, conversation, id] = report
       acknowledged.set(conversation, (acknowledged.get(conversation) ?? new Set()).add(id))
@@ -319,7 +319,7 @@ async function runFaults(
   }
   const writers = Array.from(
     { length: PROCESSES },
-    (_, index) => new Writer(program, target, String(index), hear),
+    (_, index) => new Writer(program, target, String(index), onReport),
   )
   try {
     for (let turn = 0; turn < faults.length || performance.now() < deadline; turn += 1) {
@@ -327,15 +327,15 @@ async function runFaults(
       outcome = { fault: `${kind}: ${fault.name}`, acknowledged: 0, failed: 0, lost: 0, twice: 0, longest: 0 }
       for (const writer of writers) {
         writer.wasStopped = false
-        writer.tell('go')
+        writer.send('go')
       }
       await Promise.all(writers.map(({ ready }) => ready))
-      await Promise.all([sleep(FAULT / 3), acknowledges(outcome)])
+      await Promise.all([sleep(FAULT / 3), nextAcknowledgement(outcome)])
       await fault.cause({ ...parts, writers })
-      await Promise.all([sleep(FAULT / 3), acknowledges(outcome)])
+      await Promise.all([sleep(FAULT / 3), nextAcknowledgement(outcome)])
       await Promise.all(writers.map((writer) => writer.hold()))
       await check(store, acknowledged, outcome)
-      say(outcome)
+      onOutcome(outcome)
     }
   } finally {
     await Promise.all(writers.map((writer) => writer.end()))
@@ -344,12 +344,12 @@ async function runFaults(
 
 /**
  * Runs all faults over SQLite and then PostgreSQL, each for half of the time but at least once.
- * @param say receives each outcome
+ * @param onOutcome receives each outcome
  * @param program the file of a writer, bundled or not
  */
 export async function runAll(
   minutes: number,
-  say: (outcome: Outcome) => void,
+  onOutcome: (outcome: Outcome) => void,
   program = join(import.meta.dirname, 'fault-writer.ts'),
 ): Promise<void> {
   const half = minutes * 30_000
@@ -357,7 +357,7 @@ export async function runAll(
   const file = join(folder, 'faults.db')
   const sqlite = sqliteStore({ file, synchronous: 'normal' })
   try {
-    await runFaults(program, 'SQLite', SQLITE, sqlite, file, { file }, performance.now() + half, say)
+    await runFaults(program, 'SQLite', SQLITE, sqlite, file, { file }, performance.now() + half, onOutcome)
   } finally {
     await sqlite.close()
     rmSync(folder, { recursive: true, force: true })
@@ -369,7 +369,16 @@ export async function runAll(
   const postgres = postgresStore({ url: server.url })
   try {
     const deadline = performance.now() + half
-    await runFaults(program, 'PostgreSQL', POSTGRES, postgres, url.href, { server, proxy }, deadline, say)
+    await runFaults(
+      program,
+      'PostgreSQL',
+      POSTGRES,
+      postgres,
+      url.href,
+      { server, proxy },
+      deadline,
+      onOutcome,
+    )
   } finally {
     await postgres.close()
     proxy.close()
@@ -377,6 +386,6 @@ export async function runAll(
   }
 }
 
-/** Whether nothing was lost or doubled, and no call exceeded its timeout. */
+/** Whether no write was lost or duplicated, and no call exceeded its timeout. */
 export const isClean = ({ acknowledged, lost, twice, longest }: Outcome): boolean =>
   acknowledged > 0 && lost === 0 && twice === 0 && longest <= TIMEOUT + SLACK

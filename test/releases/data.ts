@@ -1,4 +1,4 @@
-/** The recorded data of a release, and what every later version must read from it. */
+/** Writes the data that is recorded for a release, and reads what every later version must return for it. */
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -62,9 +62,13 @@ export async function fillStore(store: Store, logs: Logs): Promise<void> {
   }
   const many = await engine.create({ id: 'many', timeZone: 'Europe/Berlin' })
   await many.append(Array.from({ length: MANY }, (_, index) => user(`many-${index}`, `Number ${index}.`)))
-  const talk = await engine.create({ id: 'talk' })
-  await talk.append([user('long-1', LONG_TEXT), user('long-2', LONG_TEXT), user('short', 'Is it an oak?')])
-  await talk.fork({ id: 'fork' })
+  const longTexts = await engine.create({ id: 'talk' })
+  await longTexts.append([
+    user('long-1', LONG_TEXT),
+    user('long-2', LONG_TEXT),
+    user('short', 'Is it an oak?'),
+  ])
+  await longTexts.fork({ id: 'fork' })
   await store.createConversation({ id: 'gone' })
   await store.append('gone', [user('gone-1', 'Soon forgotten.')])
   await store.deleteConversation('gone')
@@ -78,7 +82,7 @@ export async function fillStore(store: Store, logs: Logs): Promise<void> {
 const digest = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32)
 
-/** What no version may change: a state's facts, HEAD, status and view, and the number of its messages. */
+/** The facts, HEAD, status, view and number of messages of a state, which no version may change. */
 function summaryOf(state: State): object {
   const { log, header, branch } = state
   const entries = [...log.entries]

@@ -1,4 +1,4 @@
-/** A schema of PostgreSQL as text: the statements that created it, and the rows of its tables. */
+/** Dumps a PostgreSQL schema as text: the statements that create it, and the rows of its tables. */
 
 import type pg from 'pg'
 
@@ -29,7 +29,7 @@ export async function dumpSchema(pool: pg.Pool, schema: string, creation: string
   return { creation, rows }
 }
 
-/** Restores a dump into an empty database, as a superuser: triggers and foreign keys do not run. */
+/** Restores a dump into an empty database. Requires a superuser, because it disables triggers and foreign keys. */
 export async function restoreSchema(pool: pg.Pool, schema: string, { creation, rows }: Dump): Promise<void> {
   await pool.query(creation)
   const client = await pool.connect()

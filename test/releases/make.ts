@@ -40,7 +40,7 @@ async function recordSqlite(logs: Logs): Promise<object> {
   await fillStore(store, logs)
   const expected = await readStore(store)
   await store.close()
-  // One file, without a write-ahead log beside it.
+  // Writes all data to one file, without a write-ahead log.
   const database = new DatabaseSync(file)
   database.exec('PRAGMA journal_mode = DELETE; VACUUM')
   database.close()

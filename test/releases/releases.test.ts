@@ -1,4 +1,4 @@
-/** What a release has written is read by every later version: logs, and databases of SQLite and PostgreSQL. */
+/** Later versions read the logs and the SQLite and PostgreSQL databases that each release has written. */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ const bytesOf = (release: string, name: string): Buffer =>
 
 const readJson = (release: string, name: string): unknown => JSON.parse(bytesOf(release, name).toString())
 
-/** Reads the data, and then writes to it. */
+/** Compares all data with the expected data, then appends, deletes and reads. */
 async function expectWorking(store: Store, expected: object): Promise<void> {
   expect(await readStore(store)).toEqual(expected)
   const engine = createEngine({ store })
@@ -40,19 +40,19 @@ async function expectWorking(store: Store, expected: object): Promise<void> {
   await engine.close()
 }
 
-it('the current version has its data, or none was published', () => {
+it('there is recorded data of the current version', () => {
   const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'))
   expect(RELEASES).toContain(version)
 })
 
-describe.each(RELEASES)('of %s', (release) => {
+describe.each(RELEASES)('data of release %s', (release) => {
   const expected = readJson(release, 'expected.json') as Expected
 
-  it('logs are folded to the same states', () => {
+  it('includes logs that replay to the recorded states', () => {
     expect(summariesOf(readJson(release, 'logs.json') as Logs)).toEqual(expected.logs)
   })
 
-  it('a database of SQLite is read and written', async () => {
+  it('includes a SQLite database that can be read and written', async () => {
     const files = folder()
     onTestFinished(() => files.remove())
     const file = files.next()
@@ -62,7 +62,7 @@ describe.each(RELEASES)('of %s', (release) => {
     await expectWorking(store, expected.sqlite)
   })
 
-  it('a database of PostgreSQL is read and written', async () => {
+  it('includes a PostgreSQL database that can be read and written', async () => {
     const database = await superDatabase()
     onTestFinished(() => database.drop())
     const pool = new pg.Pool({ connectionString: database.url })

@@ -1,4 +1,4 @@
-/** Only the memory store, which every runtime has. `npm test` runs the same tests over databases too. */
+/** Only the memory store, which works in every runtime. `npm test` runs the same tests over databases too. */
 
 import { memoryStore } from '../../src/store/memory/store.ts'
 

@@ -3,24 +3,24 @@
 import { writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
-import { ROOT } from './files.ts'
+import { ROOT } from './core-files.ts'
 
 const HERE = import.meta.dirname
 
-/** Runs of each property of `properties/`; `npm test` runs 100. */
+/** Number of runs of each property in `properties/`; `npm test` runs 100. */
 export const RUNS = 40
 
 /** Folder of bundles. */
 export const BUILT = join(HERE, 'node_modules/.built')
 
-/** Node's databases for conversations. */
+/** The databases of Node for tests of conversations. */
 const BACKENDS = join(ROOT, 'test/conversation/backends.ts')
 
 const SEED = join(ROOT, 'test/seed.ts')
 
 /** Replaces Node modules in test files. */
 const WITHOUT_NODE = join(HERE, 'without-node.ts')
-const STAND_IN = /^node:(fs|path|timers\/promises|util)$/
+const REPLACED_MODULES = /^node:(fs|path|timers\/promises|util)$/
 
 /** Replaces globals of Node that tests use without an import. */
 const GLOBALS: Readonly<Record<string, string>> = {
@@ -28,7 +28,7 @@ const GLOBALS: Readonly<Record<string, string>> = {
   setImmediate: WITHOUT_NODE,
 }
 
-/** Files of this folder are excluded: they need nothing of Node. */
+/** Excludes this folder, whose files use no Node modules. */
 const isTest = (file: string): boolean =>
   !file.startsWith(HERE) && /^(test|properties|bench)\/.*\.ts$/.test(file.slice(ROOT.length + 1))
 
@@ -55,12 +55,12 @@ export async function bundle(
     },
     plugins: [
       {
-        name: 'what is tried, in place of the sources',
+        name: 'replace sources by the built package',
         resolveId(source, importer) {
           if (importer === undefined) return null
           // The package declares its modules free of side effects.
           if (source === SEED) return { id: SEED, moduleSideEffects: true }
-          if (STAND_IN.test(source) && isTest(importer)) return WITHOUT_NODE
+          if (REPLACED_MODULES.test(source) && isTest(importer)) return WITHOUT_NODE
           if (source === 'buffer') return join(HERE, 'node_modules/buffer/index.js')
           if (!source.startsWith('.')) return null
           const path = resolve(dirname(importer), source)
@@ -76,11 +76,11 @@ export async function bundle(
           )
         },
         load(id) {
-          if (id !== join(HERE, 'listed.ts')) return null
+          if (id !== join(HERE, 'bundled-tests.ts')) return null
           const entries = files.map(
             (file) => `${JSON.stringify(file)}: () => import(${JSON.stringify(join(ROOT, file))}),`,
           )
-          return `import ${JSON.stringify(SEED)}\nexport const LISTED = {\n${entries.join('\n')}\n}`
+          return `import ${JSON.stringify(SEED)}\nexport const TEST_FILES = {\n${entries.join('\n')}\n}`
         },
       },
     ],

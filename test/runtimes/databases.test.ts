@@ -1,4 +1,4 @@
-/** The stores pass the kit over the databases of Node, Bun and Deno. */
+/** The stores pass the conformance kit with databases that Node, Bun and Deno have. */
 
 import { DatabaseSync } from 'node:sqlite'
 import { PGlite } from '@electric-sql/pglite'
@@ -27,6 +27,6 @@ const KITS: readonly ConformanceOptions[] = [
 ]
 
 for (const kit of KITS)
-  describe(kit.name, () => {
+  describe(`the store over ${kit.name}`, () => {
     for (const { name, run } of storeConformance({ ...kit, size: 'quick' })) it(name, run)
   })

@@ -1,6 +1,6 @@
-/** Runs the tests in a page, which sends its server a line for each file, and an empty one at the end. */
+/** Runs the tests in a page. Sends the server a line for each file, and an empty line at the end. */
 
-import { runTests } from './tests.ts'
+import { runTests } from './run-tests.ts'
 
 const send = (line: string): Promise<unknown> => fetch('/outcomes', { method: 'POST', body: line })
 

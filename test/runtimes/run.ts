@@ -1,7 +1,7 @@
 /**
  * Runs the core's tests against the built package in Node, Bun, Deno, workerd and Chromium: `npm run
- * test:runtimes`. Names of runtimes run only those and Node, whose counts they must reach; parts of file
- * names run only those files.
+ * test:runtimes`. Every runtime must pass as many tests as Node. Names of runtimes select runtimes; parts of file
+ * names, which contain a slash, select files.
  */
 
 import { spawn, spawnSync } from 'node:child_process'
@@ -14,8 +14,8 @@ import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { findBrowser } from '../browser/find-browser.ts'
 import { BUILT, bundle, RUNS } from './bundle.ts'
-import { coreFiles, ROOT } from './files.ts'
-import type { Outcome } from './tests.ts'
+import { coreFiles, ROOT } from './core-files.ts'
+import type { Outcome } from './run-tests.ts'
 
 const HERE = import.meta.dirname
 
@@ -24,9 +24,9 @@ const HERE = import.meta.dirname
  * lack some runtimes.
  */
 function install(): void {
-  const requests = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
+  const lock = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
   const mark = join(HERE, 'node_modules/.installed-lock')
-  if (existsSync(mark) && readFileSync(mark, 'utf8') === requests) return
+  if (existsSync(mark) && readFileSync(mark, 'utf8') === lock) return
   run('npm', ['ci', '--ignore-scripts'], HERE)
   cpSync(join(HERE, 'package-lock.json'), mark)
 }
@@ -161,24 +161,24 @@ async function countIn(runtime: Runtime, files: readonly string[]): Promise<Map<
     const { file, passed, failed } = JSON.parse(line) as Outcome
     counts.set(file, passed)
     failures += failed.length
-    if (passed === 0 && failed.length === 0) complain(`${file}: no test passed`)
-    for (const what of failed) complain(`${file}: ${what.replaceAll('\n', '\n      ')}`)
+    if (passed === 0 && failed.length === 0) reportProblem(`${file}: no test passed`)
+    for (const failure of failed) reportProblem(`${file}: ${failure.replaceAll('\n', '\n      ')}`)
   }
   const seconds = ((performance.now() - start) / 1_000).toFixed(0)
   const sum = [...counts.values()].reduce((so, more) => so + more, 0)
   console.log(`  ${sum} tests of ${counts.size} files passed, ${failures} failed (${seconds} s)`)
-  if (sum === 0) complain('no test passed')
+  if (sum === 0) reportProblem('no test passed')
   return counts
 }
 
-function complain(what: string): void {
-  console.log(`    ${what}`)
+function reportProblem(problem: string): void {
+  console.log(`    ${problem}`)
   process.exitCode = 1
 }
 
-const requests = process.argv.slice(2)
-const names = requests.map((name) => name.toLowerCase())
-const unknown = requests.find(
+const args = process.argv.slice(2)
+const names = args.map((name) => name.toLowerCase())
+const unknown = args.find(
   (name) =>
     !name.includes('/') &&
     !['node', ...OTHERS.map((one) => one.name.toLowerCase())].includes(name.toLowerCase()),
@@ -189,17 +189,17 @@ if (unknown !== undefined) {
   process.exit(2)
 }
 const runtimes = OTHERS.filter(({ name }) => names.includes(name.toLowerCase()))
-const parts = requests.filter((part) => part.includes('/'))
-const { files: all, remaining } = coreFiles()
+const parts = args.filter((part) => part.includes('/'))
+const { files: all, exceptionCounts } = coreFiles()
 const files = [...all, DATABASES].filter(
   (file) => parts.length === 0 || parts.some((part) => file.includes(part)),
 )
-console.log(`${files.length} test files of the core, each property on ${RUNS} values. Not here:`)
-for (const [why, count] of remaining) console.log(`  ${count} that ${why}`)
+console.log(`${files.length} test files of the core, each property on ${RUNS} values. Excluded:`)
+for (const [reason, count] of exceptionCounts) console.log(`  ${count} that ${reason}`)
 
 console.log(`\nNode (${node.version()})`)
 const expected = await countIn(node, files)
-for (const file of files) if (!expected.has(file)) complain(`${file} did not run`)
+for (const file of files) if (!expected.has(file)) reportProblem(`${file} did not run`)
 
 for (const runtime of runtimes.length > 0 || names.includes('node') ? runtimes : OTHERS) {
   const version = runtime.version()
@@ -207,8 +207,8 @@ for (const runtime of runtimes.length > 0 || names.includes('node') ? runtimes :
   if (version === null) continue
   const counts = await countIn(runtime, files)
   for (const [file, passed] of expected) {
-    const mayLack = file === DATABASES && (runtime === workerd || runtime === chromium)
-    const here = counts.get(file) ?? 0
-    if (here !== passed && !mayLack) complain(`${file}: ${here} tests passed, in Node ${passed}`)
+    const isOptional = file === DATABASES && (runtime === workerd || runtime === chromium)
+    const count = counts.get(file) ?? 0
+    if (count !== passed && !isOptional) reportProblem(`${file}: ${count} tests passed, in Node ${passed}`)
   }
 }

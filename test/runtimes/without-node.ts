@@ -1,4 +1,4 @@
-/** Replaces Node modules in test files: a comparison, paths, a pause, and an empty file system. */
+/** Replaces Node modules in test files: deep equality, paths, timers, and an empty file system. */
 
 import { Buffer as Bytes } from 'buffer'
 import { chai } from 'vitest'
@@ -10,14 +10,14 @@ export const resolve = join
 
 export const existsSync = (): boolean => false
 
-function refuse(): never {
+function fail(): never {
   throw new Error('no file system here')
 }
-export const appendFileSync = refuse
-export const readdirSync = refuse
-export const readFileSync = refuse
-export const mkdtempSync = refuse
-export const rmSync = refuse
+export const appendFileSync = fail
+export const readdirSync = fail
+export const readFileSync = fail
+export const mkdtempSync = fail
+export const rmSync = fail
 
 export const setImmediate = (then: () => void): unknown => globalThis.setTimeout(then)
 

@@ -1,6 +1,6 @@
 /** Runs the tests in a worker, and streams a line for each file. */
 
-import { runTests } from './tests.ts'
+import { runTests } from './run-tests.ts'
 
 export function respond(): Response {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()

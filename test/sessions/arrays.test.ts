@@ -329,7 +329,7 @@ describe('reading OpenAI Chat Completions messages', () => {
     },
   )
 
-  it('keeps further fields of a completion, and notes those of its choice', () => {
+  it('keeps further fields of a completion, and notes further fields of its choice', () => {
     const choice = { index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }
     const whole = { id: 'r', object: 'chat.completion', model: 'm', service_tier: 'flex' }
     const session = read([{ ...whole, choices: [{ ...choice, logprobs: { content: [] } }] }], 'openai-chat')

@@ -333,7 +333,7 @@ describe('reading a session of Claude Code', () => {
     expect(read([user('0', null, 'hi'), { ...input, toolUseResult: 'done' }]).notes).toEqual([])
   })
 
-  it('gives 20,000 lines with the same uuid unique ids, without splitting a surrogate pair', () => {
+  it('makes the ids of 20,000 lines with the same uuid unique, without splitting a surrogate pair', () => {
     const uuid = `${'a'.repeat(179)}😀`
     const session = read(Array.from({ length: 20_000 }, () => user(uuid, null, 'hi')))
     const ids = session.facts.map(({ fact }) => ('kind' in fact ? fact.id : null))

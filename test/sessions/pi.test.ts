@@ -110,10 +110,10 @@ const edit = (targetId: string, replacement: unknown = null) => ({
   replacement,
 })
 
-describe('the view of a session of pi', () => {
+describe('reading excluded messages of pi', () => {
   const first = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first'))]
 
-  it('omits a user command with `excludeFromContext`', () => {
+  it('keeps a user command with `excludeFromContext` out of the branch and the view', () => {
     const shell = { role: 'bashExecution', command: 'cat key', output: 'SECRET', exitCode: 0 }
     const entry = (more: object) => ({ ...user('b1', 'a1', ''), message: { ...shell, ...more } })
     const excluded = read([...first, entry({ excludeFromContext: true }), user('u2', 'b1', 'two')])
@@ -123,7 +123,7 @@ describe('the view of a session of pi', () => {
     expect(summarize(included, 'view')[2]).toBe('user: $ cat key\nSECRET')
   })
 
-  it('omits a message that a context edit removes, and other context edits are noted', () => {
+  it('omits a message that a context edit removes from the view, and notes other edits', () => {
     const failed = reply('a2', 'a1', text('failed'))
     const session = read([...first, failed, edit('a2'), user('u2', 'e1', 'two')])
     expect(summarize(session, 'view')).toEqual(['user: one', 'agent: first', 'user: two'])
@@ -147,9 +147,9 @@ const STRANGE: readonly (readonly [string, unknown])[] = [
   ['a thinking block without text', [{ type: 'thinking', thinking: { words: 'MARK' } }]],
 ]
 
-describe('a reply of pi', () => {
+describe('reading a reply of pi', () => {
   it.each(APIS.flatMap((api) => STRANGE.map(([what, content]) => [what, api, content] as const)))(
-    'keeps %s in a reply of %s',
+    'keeps %s with the API %s',
     (_, api, content) => {
       const message = { role: 'assistant', api, content, stopReason: 'stop' }
       const { facts } = read([HEADER, user('u1', null, 'one'), { ...reply('a1', 'u1', []), message }])
@@ -159,7 +159,7 @@ describe('a reply of pi', () => {
     },
   )
 
-  it('causes notes about signatures, and a user command about its exit code', () => {
+  it('notes signatures, and the exit code of a user command', () => {
     const content = [
       { type: 'text', text: 'one', textSignature: 'item' },
       { type: 'toolCall', id: 'c', name: 'sh', arguments: {}, thoughtSignature: 'sealed' },
@@ -176,7 +176,7 @@ describe('a reply of pi', () => {
     })
   })
 
-  it('causes notes about partial arguments and the error message if it was interrupted', () => {
+  it('notes the partial arguments and the error message of an interrupted reply', () => {
     const call = { type: 'toolCall', id: 'c', name: 'sh', arguments: {}, partialJson: '{"pa' }
     const { message, ...entry } = reply('a1', 'u1', [call])
     const aborted = { ...message, stopReason: 'aborted', errorMessage: 'Request was aborted.' }
@@ -192,7 +192,7 @@ describe('a reply of pi', () => {
     })
   })
 
-  it.each(APIS)('has results of its calls, cache tokens and costs with the API %s', (api) => {
+  it.each(APIS)('reads results of calls, cache tokens and costs with the API %s', (api) => {
     const content = [{ type: 'toolCall', id: 'c|item', name: 'sh', arguments: {} }]
     const usage = { input: 10, output: 5, cacheRead: 100, cacheWrite: 1000, cost: { total: 0.5 } }
     const requests = { ...reply('a1', 'u1', []), message: { role: 'assistant', api, content, usage } }
@@ -210,7 +210,7 @@ describe('a reply of pi', () => {
     })
   })
 
-  it('has all its calls on a branch that it starts', () => {
+  it('keeps all calls of a reply that starts a branch on that branch', () => {
     const calls = ['c1', 'c2'].map((id) => ({ type: 'toolCall', id, name: 'sh', arguments: {} }))
     const result = (id: string, parentId: string, toolCallId: string) => ({
       type: 'message',

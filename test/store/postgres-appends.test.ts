@@ -46,7 +46,7 @@ describe('a batch whose events refer to each other', () => {
           ? { kind: 'PauseEvent', id }
           : { kind: 'ConversationStateUpdateEvent', id, key: 'leaf_event_id', value: ids[i - 1] ?? null },
     ],
-  ])('takes less than four times as long as one without references (%s)', async (name, fact) => {
+  ])('is less than four times slower than one without references (%s)', async (name, fact) => {
     const plain: number[] = []
     const named: number[] = []
     const ratio = (): number => Math.min(...named) / Math.min(...plain)

@@ -59,7 +59,7 @@ async function withoutStandby(database: FaultDatabase): Promise<{
   await database.asSuperuser('CREATE TABLE probe (a integer)')
   await database.observer.query(`ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
   await database.observer.query('SELECT pg_reload_conf()')
-  // The setting takes effect with a delay: probe it with commits of the superuser.
+  // The setting becomes effective with a delay: probe it with commits of the superuser.
   let probe: Promise<unknown> = Promise.resolve()
   do {
     probe = database

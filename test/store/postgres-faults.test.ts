@@ -130,7 +130,7 @@ describe.each(Object.entries(CONNECTIONS))('an open PostgreSQL store, connected 
     await store.append('c', [pause('a')])
     await Promise.all(Array.from({ length: 20 }, () => store.read('c')))
     await database.cutConnections()
-    // The termination takes a moment to arrive.
+    // The store notices the termination with a delay.
     await sleep(50)
     expect((await store.append('c', [pause('b')])).version).toBe(2)
     await expectWake(store, database)

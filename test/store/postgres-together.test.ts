@@ -333,7 +333,7 @@ describe('concurrent appends in PostgreSQL', () => {
     await store.close()
   })
 
-  it('to one conversation do not wait for a response to an earlier append', async () => {
+  it('do not wait for the response to an earlier append to the same conversation', async () => {
     const { store, release } = await storeWithSlowFirst()
     await store.createConversation({ id: 'c' })
     const [first, ...others] = ['a', 'b', 'd'].map((id) => store.append('c', [event(id)]))
@@ -343,7 +343,7 @@ describe('concurrent appends in PostgreSQL', () => {
     await store.close()
   })
 
-  it('to many conversations share statements, and a second store reads the same results', async () => {
+  it('share statements across 40 conversations, and a second store reads the same results', async () => {
     let statements = 0
     const schema = `colloquy_${(schemas += 1)}`
     const store = await openStore(schema, (send) => {
@@ -382,7 +382,7 @@ describe('concurrent appends in PostgreSQL', () => {
     await other.close()
   })
 
-  it('to ids with special characters have the same results as in memory', async () => {
+  it('have the same results as in memory for conversation ids with special characters', async () => {
     const names = [
       '"',
       '\\',
@@ -484,7 +484,7 @@ describe('concurrent appends in PostgreSQL', () => {
     await store.close()
   })
 
-  it('to several conversations do not wait for a response to another append', async () => {
+  it('do not wait for the response to an append to another conversation', async () => {
     const { store, statements, release } = await storeWithSlowFirst()
     const ids = ['a', 'b', 'd']
     for (const id of ids) await store.createConversation({ id })

@@ -24,7 +24,7 @@ const CORE = [
 ]
 
 /** Reasons for exceptions. Any other file that needs Node fails to bundle. */
-const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
+const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   'start other processes': [
     'properties/faults/*',
     'test/conversation/{after-crash,hooks-run,hooks-shell,hooks-shell-start,kill,races,subscribe-processes}',
@@ -32,18 +32,18 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
     'test/messages/toy-grammar',
     'test/testing/{colloquy-server,drive,example-server,seeded-bugs}',
   ],
-  'listen at a port': ['test/steps/official', 'test/testing/{provider,server-client}'],
+  'listen on a port': ['test/steps/official', 'test/testing/{provider,server-client}'],
   'read the sources or the pages of the repository': [
     'properties/law-tests',
     'test/event/errors',
     'test/laws/sentences',
   ],
-  'read files that lie beside the repository, or write some': [
+  'read files outside the repository, or write files': [
     'test/event/recorded',
     'test/inventory/files',
     'test/messages/logs',
   ],
-  'run over SQLite and PostgreSQL as Node has them': [
+  'use the SQLite and PostgreSQL drivers of Node': [
     'test/context/redact-store',
     'properties/blobs',
     'test/conversation/{await-using,background,deletion,erase,follow,option-names,references,tree}',
@@ -52,11 +52,8 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
     'test/store/{postgres,postgres-*}',
     'test/store/{sqlite,sqlite-agreement,sqlite-faults,sqlite-group,sqlite-index,sqlite-plans,sqlite-watch}',
   ],
-  'measure the processor time of their process': [
-    'test/context/redact-cost',
-    'test/messages/{collect-cost,parts}',
-  ],
-  'try what only Node has': [
+  'measure processor time': ['test/context/redact-cost', 'test/messages/{collect-cost,parts}'],
+  'test features of Node': [
     'test/conversation/{hooks,listeners}',
     'test/event/sha-256',
     'test/steps/tool-result',
@@ -71,19 +68,19 @@ const find = (pattern: string): string[] => globSync(`${pattern}.test.ts`, { cwd
  */
 export function coreFiles(): {
   readonly files: readonly string[]
-  readonly remaining: ReadonlyMap<string, number>
+  readonly exceptionCounts: ReadonlyMap<string, number>
 } {
-  const remaining = new Map<string, number>()
-  const notHere = new Set<string>()
-  for (const [why, patterns] of Object.entries(NOT_HERE)) {
+  const exceptionCounts = new Map<string, number>()
+  const excluded = new Set<string>()
+  for (const [reason, patterns] of Object.entries(EXCEPTIONS)) {
     const matches = patterns.flatMap((pattern) => {
       const files = find(pattern)
       if (files.length === 0) throw new Error(`there is no ${pattern}.test.ts`)
       return files
     })
-    remaining.set(why, matches.length)
-    for (const file of matches) notHere.add(file)
+    exceptionCounts.set(reason, matches.length)
+    for (const file of matches) excluded.add(file)
   }
   const all = [...find('properties/**/*'), ...find(`test/{${CORE.join(',')}}/**/*`)]
-  return { files: all.filter((file) => !notHere.has(file)).toSorted(), remaining }
+  return { files: all.filter((file) => !excluded.has(file)).toSorted(), exceptionCounts }
 }

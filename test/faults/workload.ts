@@ -1,4 +1,4 @@
-/** Processes, and writers in each. The last writer of each needs a lease that all processes compete for. */
+/** Number of processes, and of writers in each. The last writer of each writes under a lease that the processes compete for. */
 export const PROCESSES = 6
 export const WRITERS_EACH = 4
 

@@ -2,7 +2,7 @@
 
 import { startTests } from 'vitest/internal/browser'
 import type { VitestRunner } from 'vitest/runtime'
-import { LISTED } from './listed.ts'
+import { TEST_FILES } from './bundled-tests.ts'
 
 /** Outcome of one file. */
 export interface Outcome {
@@ -33,11 +33,11 @@ type Task = Awaited<ReturnType<typeof startTests>>[number]['tasks'][number]
 export async function* runTests(): AsyncGenerator<string> {
   // Vitest's worker globals.
   Object.assign(globalThis, { __vitest_worker__: { config, ctx: {}, providedContext: {} } })
-  for (const [name, load] of Object.entries(LISTED)) {
+  for (const [name, load] of Object.entries(TEST_FILES)) {
     const runner = { config, importFile: load } as unknown as VitestRunner
     const [file] = await startTests([name], runner)
     if (file === undefined) throw new Error(`${name} was not run`)
-    const tasks = file.tasks.flatMap(within)
+    const tasks = file.tasks.flatMap(withDescendants)
     const failed = [file, ...tasks].flatMap((task) =>
       (task.result?.errors ?? []).map((error) => `${task.name}: ${text(error)}`),
     )
@@ -54,11 +54,12 @@ interface Thrown {
 
 /** The error and its causes, innermost first. */
 function text({ message, stack, cause }: Thrown): string {
-  const ownValue = (stack ?? message).slice(0, 2_000)
+  const stackText = (stack ?? message).slice(0, 2_000)
   return typeof cause === 'object' && cause !== null && 'message' in cause
-    ? `${text(cause as Thrown)}\nso: ${ownValue}`
-    : ownValue
+    ? `${text(cause as Thrown)}\ncaused: ${stackText}`
+    : stackText
 }
 
 /** A task and all tasks in it. */
-const within = (task: Task): Task[] => (task.type === 'test' ? [task] : [task, ...task.tasks.flatMap(within)])
+const withDescendants = (task: Task): Task[] =>
+  task.type === 'test' ? [task] : [task, ...task.tasks.flatMap(withDescendants)]
