@@ -141,12 +141,11 @@ function outputResult(call: Call, output: ToolOutput, blocks: PartTable['kinds']
   return decodeEvent(result).ok ? result : storableResult(call, readAsText(output))
 }
 
-const endsOf = ({ tool_name, tool_call_id }: ActionEvent) =>
-  ({ source: 'environment', tool_name, tool_call_id }) as const
-
-const notExecuted = (event: ActionEvent, reason: string): AgentErrorEvent => ({
+const notExecuted = ({ tool_name, tool_call_id }: ActionEvent, reason: string): AgentErrorEvent => ({
   kind: 'AgentErrorEvent',
-  ...endsOf(event),
+  source: 'environment',
+  tool_name,
+  tool_call_id,
   error: `The call was not executed: ${reason}${reason.endsWith('.') ? '' : '.'}`,
 })
 
@@ -159,10 +158,12 @@ function storableResult(call: Call, observation: Observation): CallResult {
   return { ...result, observation: failure(`The tool was executed, but its output cannot be stored. ${why}`) }
 }
 
-const resultWith = (call: Call, observation: Observation): ObservationEvent => ({
+const resultWith = ({ id, tool_name, tool_call_id }: Call, observation: Observation): ObservationEvent => ({
   kind: 'ObservationEvent',
-  ...endsOf(call),
-  action_id: call.id,
+  source: 'environment',
+  tool_name,
+  tool_call_id,
+  action_id: id,
   observation,
 })
 
