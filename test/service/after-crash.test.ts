@@ -134,25 +134,25 @@ describe('two services over one store', () => {
   it('a message posted to the second starts no run while the first runs the conversation', async () => {
     const store = memoryStore()
     const { step, reached, open } = gate()
-    const there = createEngine({ store })
-    const conversation = await there.create({ id: 'c' })
+    const firstEngine = createEngine({ store })
+    const conversation = await firstEngine.create({ id: 'c' })
     await conversation.sendMessage('Hi')
     const running = conversation.run(step)
     await reached
     let requestCount = 0
-    const here = await clientOver(store, {
+    const second = await clientOver(store, {
       agent: () => async () => {
         requestCount += 1
         return []
       },
     })
-    await here.post('/api/conversations/c/events', { ...say('More'), run: true, role: 'user' })
+    await second.post('/api/conversations/c/events', { ...say('More'), run: true, role: 'user' })
     open()
     expect((await running).status).toBe('finished')
-    await here.service.runs.settle()
+    await second.service.runs.settle()
     expect(requestCount).toBe(0)
-    await here.engine.close()
-    await there.close()
+    await second.engine.close()
+    await firstEngine.close()
   })
 
   it('the check for lost runs releases the expired leases of running and idle conversations', async () => {

@@ -44,7 +44,7 @@ const STORES: readonly (readonly [string, () => Store, number])[] = [
   ['postgres', () => postgresStore({ client: database.pool, schema: `control_${(schemas += 1)}` }), 2],
 ]
 
-const seen = { crashes: 0, lost: 0, said: 0, made: 0, failed: 0, deleted: 0, refused: 0, resumed: 0 }
+const seen = { crashes: 0, lost: 0, messages: 0, created: 0, failed: 0, deleted: 0, refused: 0, resumed: 0 }
 
 it.each(STORES)(
   'over %s, killed services neither lose nor repeat starts and messages',
@@ -66,7 +66,7 @@ it.each(STORES)(
       const hosts = await Promise.all(Array.from({ length: count }, begin))
       const hostOf = (one: number): Host => {
         const host = hosts[one % count]
-        if (host === undefined) throw new Error('there is no such service')
+        if (host === undefined) throw new Error('unknown service')
         return host
       }
       const readers = new Map(IDS.map((id) => [id, new Reader(id)]))
@@ -221,14 +221,14 @@ it.each(STORES)(
       )
 
       for (const record of records) {
-        const made = all.filter(({ id }) => id === appOf(record).start_task_id)
+        const creatingTasks = all.filter(({ id }) => id === appOf(record).start_task_id)
         // A deletion without a response may be half done; a client can repeat it.
-        if (made.length === 0 && deleted.has(record.id)) continue
-        expect(made.map(({ status, app_conversation_id }) => [status, app_conversation_id])).toEqual([
-          ['READY', record.id],
-        ])
-        expect(record.id).toBe(made[0]?.planned_id)
-        seen.made += 1
+        if (creatingTasks.length === 0 && deleted.has(record.id)) continue
+        expect(creatingTasks.map(({ status, app_conversation_id }) => [status, app_conversation_id])).toEqual(
+          [['READY', record.id]],
+        )
+        expect(record.id).toBe(creatingTasks[0]?.planned_id)
+        seen.created += 1
       }
       // Finished tasks never change, and removed tasks never return.
       const history = new Map<string, StoredTask | null>()
@@ -238,10 +238,10 @@ it.each(STORES)(
         expect(before === null || (before !== undefined && isOver(before) && record !== null)).toBe(false)
         history.set(id, record)
       }
-      const there = new Set(records.map(({ id }) => id))
+      const existing = new Set(records.map(({ id }) => id))
       for (const task of all) {
         if (task.status === 'ERROR') seen.failed += 1
-        else if (!deleted.has(task.planned_id)) expect(there.has(task.planned_id)).toBe(true)
+        else if (!deleted.has(task.planned_id)) expect(existing.has(task.planned_id)).toBe(true)
       }
       for (const { task, conversation } of started) {
         if (!deleted.has(conversation)) expect(all.some(({ id }) => id === task)).toBe(true)
@@ -292,7 +292,7 @@ it.each(STORES)(
           else if (accepted === false) expect(users).not.toContain(text)
           else seen.lost += 1
         }
-        seen.said += users.length
+        seen.messages += users.length
       }
       for (const { id } of records) {
         const reader = readers.get(id)

@@ -101,11 +101,11 @@ describe.each(Object.entries(STORES))('starting a conversation over %s', (_, mak
       const { status, body } = await client.post<Task>(BASE, { conversation_id })
       expect([200, 409, 422]).toContain(status)
       if (status !== 200) return
-      const { detail, ...made } = await until(async () => {
+      const { detail, ...ended } = await until(async () => {
         const now = await task(body.id)
         return ['READY', 'ERROR'].includes(now.status) ? now : null
       })
-      expect([made.app_conversation_id, detail]).toEqual([conversation_id, null])
+      expect([ended.app_conversation_id, detail]).toEqual([conversation_id, null])
     })
     await fc.assert(property, { numRuns: 30, examples: [['abcd\u{1F600}xyz']] })
   })
@@ -124,7 +124,7 @@ describe.each(Object.entries(STORES))('starting a conversation over %s', (_, mak
   it('resumes the tasks of a dead service, and repeats no creation and no message', async () => {
     const store = make()
     await begin(store)
-    const { id, app_conversation_id: made } = await start({ initial_message: say('Once') })
+    const { id, app_conversation_id: conversation } = await start({ initial_message: say('Once') })
     const records = recordsIn<Readonly<Record<string, unknown>>>(store, 'start-tasks')
     const stored = (await records.all()).get(id) as Record<string, unknown>
     const remaining = { ...stored, updated_at: '2020-01-01T00:00:00.000Z', app_conversation_id: null }
@@ -134,24 +134,24 @@ describe.each(Object.entries(STORES))('starting a conversation over %s', (_, mak
     await records.put('t2', { ...remaining, id: 't2', planned_id: 'planned', status: 'WORKING' }, due)
     await client.service.controlPlane.tasks.worker.startDue()
     await until(async () => (await task(id)).status === 'READY' && (await task('t2')).status === 'READY')
-    expect([await output(made ?? ''), await output('planned')]).toEqual([['Once'], ['Once']])
+    expect([await output(conversation ?? ''), await output('planned')]).toEqual([['Once'], ['Once']])
     expect((await client.get(`${BASE}/count`)).body).toBe(2)
   })
 
   it('is undone when the conversation is deleted at the moment of its creation', async () => {
     const real = make()
-    let made = 0
+    let creations = 0
     const createConversation: Store['createConversation'] = async (input) => {
       if (input?.id !== STORED) return real.createConversation(input)
       // As if another service had created and deleted it while this one was held.
       await client.service.controlPlane.tasks.forget(ID)
       const record = await real.createConversation(input)
-      made += 1
+      creations += 1
       return record
     }
     await begin(wrapStore(real, { createConversation }))
     expect((await client.post(BASE, { conversation_id: ID })).status).toBe(200)
-    await until(async () => made === 1 && (await real.getConversation(STORED)) === null)
+    await until(async () => creations === 1 && (await real.getConversation(STORED)) === null)
     expect((await recordsIn<object>(real, 'start-tasks').all()).size).toBe(0)
   })
 
@@ -164,11 +164,11 @@ describe.each(Object.entries(STORES))('starting a conversation over %s', (_, mak
     expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409, 409])
     expect((await client.post(path(dashed), say('x'))).status).toBe(201)
     const { id = '' } = both.find(({ status }) => status === 200)?.body ?? {}
-    const made = await until(async () => {
+    const ended = await until(async () => {
       const now = await task(id.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'))
       return now.status === 'READY' ? now : null
     })
-    expect(made.app_conversation_id).toBe(ID)
+    expect(ended.app_conversation_id).toBe(ID)
     await until(async () => (await output(ID)).includes('x'))
     expect((await client.post(BASE, { conversation_id: dashed })).status).toBe(409)
   })

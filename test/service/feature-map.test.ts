@@ -1149,7 +1149,7 @@ const BRANCHES: readonly Row[] = [
 ]
 
 const bash = (path: string) => `/api/bash/${path}`
-const ownValue = (path: string) => `${C}/{X}/${path}`
+const scoped = (path: string) => `${C}/{X}/${path}`
 const COMMANDS: readonly Row[] = [
   [
     'F13.scoped-cwd',
@@ -1167,11 +1167,11 @@ const COMMANDS: readonly Row[] = [
     ['F13.auth', `POST! ${bash(name)}`, 401, { body: { command: 'touch {HOME}/a/stolen' } }],
     [
       'F13.auth',
-      `POST? ${ownValue(`bash/${name}`)}`,
+      `POST? ${scoped(`bash/${name}`)}`,
       401,
       {
         body: { command: 'touch {HOME}/a/stolen' },
-        views: { [`GET ${ownValue('bash/bash_events/search')}`]: { items: [] } },
+        views: { [`GET ${scoped('bash/bash_events/search')}`]: { items: [] } },
       },
     ],
   ]),
@@ -1295,38 +1295,38 @@ const COMMANDS: readonly Row[] = [
   ['F13.stop-idempotent', `POST ${bash(`bash_commands/${UNKNOWN}/stop`)}`, 404],
   [
     'F13.scoped-cwd',
-    `POST ${ownValue('bash/execute_bash_command')}`,
+    `POST ${scoped('bash/execute_bash_command')}`,
     200,
     { body: { command: 'pwd' }, has: { stdout: '{HOME}/project/x\n' } },
   ],
   [
     'F13.scoped-cwd',
-    `POST ${ownValue('bash/execute_bash_command')}`,
+    `POST ${scoped('bash/execute_bash_command')}`,
     422,
     { body: { command: 'pwd', cwd: '{HOME}/a' } },
   ],
   [
     'F13.scoped-cwd',
-    `POST ${ownValue('bash/execute_bash_command')}`,
+    `POST ${scoped('bash/execute_bash_command')}`,
     422,
     { body: { command: 'pwd', cwd: '{HOME}/project/x/../x2' } },
   ],
   [
     'F13.scoped-cwd',
-    `POST ${ownValue('bash/execute_bash_command')}`,
+    `POST ${scoped('bash/execute_bash_command')}`,
     422,
     { body: { command: 'pwd', cwd: 'x' } },
   ],
   [
     'F13.scoped-routes',
-    `POST ${ownValue('bash/execute_bash_command')}`,
+    `POST ${scoped('bash/execute_bash_command')}`,
     200,
     {
       body: { command: 'echo hi > made.txt' },
       save: ['SC', 'command_id'],
       views: {
-        [`GET ${ownValue('bash/bash_events/{SC}')}`]: { kind: 'BashCommand' },
-        [`GET ${ownValue('file/download?path={HOME}/project/x/made.txt')}`]: 'hi\n',
+        [`GET ${scoped('bash/bash_events/{SC}')}`]: { kind: 'BashCommand' },
+        [`GET ${scoped('file/download?path={HOME}/project/x/made.txt')}`]: 'hi\n',
       },
     },
   ],
@@ -1350,13 +1350,13 @@ const COMMANDS: readonly Row[] = [
   ['F13.scoped-unknown', `POST ${C}/${UNKNOWN}/bash/start_bash_command`, 404, { body: { command: 'pwd' } }],
   [
     'F13.clear',
-    `DELETE ${ownValue('bash/bash_events')}`,
+    `DELETE ${scoped('bash/bash_events')}`,
     200,
     {
       has: { cleared_count: expect.any(Number) },
       views: {
-        [`GET ${ownValue('bash/bash_events/search')}`]: { items: [] },
-        [`POST ${ownValue('bash/bash_commands/{SC}/stop')}`]: 404,
+        [`GET ${scoped('bash/bash_events/search')}`]: { items: [] },
+        [`POST ${scoped('bash/bash_commands/{SC}/stop')}`]: 404,
         [`GET ${bash('bash_events/{O}')}`]: { kind: 'BashCommand' },
       },
     },
@@ -1375,8 +1375,8 @@ const FILES: readonly Row[] = [
   ['F14.auth', 'GET? /api/file/download?path={HOME}/a/none', 401],
   ['F14.auth', 'POST! /api/file/create_directory?path={HOME}/a/none', 401],
   ['F14.auth', 'GET! /api/file/download-trajectory/{A}', 401],
-  ['F14.auth', `POST! ${ownValue('file/upload?path={HOME}/project/x/stolen')}`, 401, { body: 'x' }],
-  ['F14.auth', `GET! ${ownValue('file/download?path={HOME}/project/x/made.txt')}`, 401],
+  ['F14.auth', `POST! ${scoped('file/upload?path={HOME}/project/x/stolen')}`, 401, { body: 'x' }],
+  ['F14.auth', `GET! ${scoped('file/download?path={HOME}/project/x/made.txt')}`, 401],
   [
     'F14.upload-download',
     'POST /api/file/upload?path={HOME}/a/b/c/file.txt',
@@ -1458,22 +1458,22 @@ const FILES: readonly Row[] = [
   ['F14.trajectory-errors', `GET /api/file/download-trajectory/${UNKNOWN}`, 404],
   [
     'F14.scoped-transfer',
-    `POST ${ownValue('file/upload?path={HOME}/project/x/up.txt')}`,
+    `POST ${scoped('file/upload?path={HOME}/project/x/up.txt')}`,
     200,
     {
       body: 'scoped',
-      views: { [`GET ${ownValue('file/download?path={HOME}/project/x/up.txt')}`]: 'scoped' },
+      views: { [`GET ${scoped('file/download?path={HOME}/project/x/up.txt')}`]: 'scoped' },
     },
   ],
-  ['F14.scoped-transfer', `POST ${ownValue('file/create_directory?path={HOME}/project/x/dir')}`, 200],
+  ['F14.scoped-transfer', `POST ${scoped('file/create_directory?path={HOME}/project/x/dir')}`, 200],
   [
     'F14.scoped-path-guard',
-    `POST ${ownValue('file/upload?path={HOME}/project/x2/up.txt')}`,
+    `POST ${scoped('file/upload?path={HOME}/project/x2/up.txt')}`,
     422,
     { body: 'x', views: { 'GET /api/file/download?path={HOME}/project/x2/up.txt': 404 } },
   ],
-  ['F14.scoped-path-guard', `GET ${ownValue('file/download?path={HOME}/project/x/../x2/up.txt')}`, 422],
-  ['F14.scoped-path-guard', `GET ${ownValue('file/download?path=up.txt')}`, 422],
+  ['F14.scoped-path-guard', `GET ${scoped('file/download?path={HOME}/project/x/../x2/up.txt')}`, 422],
+  ['F14.scoped-path-guard', `GET ${scoped('file/download?path=up.txt')}`, 422],
   ['F14.scoped-conversation-errors', `GET ${C}/${UNKNOWN}/file/download?path={HOME}/project/x/up.txt`, 404],
 ]
 
@@ -2206,10 +2206,10 @@ const SWITCHES: readonly Row[] = [
 const EDITOR: readonly Row[] = [
   ['F16.vscode-auth', 'GET! /api/vscode/status', 401],
   ['F16.vscode-auth', 'GET? /api/vscode/url', 401],
-  ['F16.vscode-auth', `GET! ${ownValue('vscode/status')}`, 401],
+  ['F16.vscode-auth', `GET! ${scoped('vscode/status')}`, 401],
   [
     'F16.vscode-auth',
-    `GET! ${ownValue('vscode/url')}`,
+    `GET! ${scoped('vscode/url')}`,
     401,
     { headers: { cookie: 'oh_workspace_session_key=k' } },
   ],
@@ -2219,19 +2219,19 @@ const EDITOR: readonly Row[] = [
     200,
     {
       has: { running: false, enabled: false },
-      views: { [`GET ${ownValue('vscode/status')}`]: { running: false, enabled: false } },
+      views: { [`GET ${scoped('vscode/status')}`]: { running: false, enabled: false } },
     },
   ],
   [
     'F16.vscode-url-not-running',
     'GET /api/vscode/url',
     200,
-    { has: { url: null }, lacks: 'tkn', views: { [`GET ${ownValue('vscode/url')}`]: { url: null } } },
+    { has: { url: null }, lacks: 'tkn', views: { [`GET ${scoped('vscode/url')}`]: { url: null } } },
   ],
   ['F16.vscode-scoped-guards', `GET ${C}/${UNKNOWN}/vscode/url`, 404],
-  ['F16.vscode-scoped-guards', `GET ${ownValue('vscode/url?workspace_dir=/etc')}`, 422],
-  ['F16.vscode-scoped-guards', `GET ${ownValue('vscode/url?workspace_dir=here')}`, 422],
-  ['F16.vscode-scoped-guards', `GET ${ownValue('vscode/url?workspace_dir={HOME}/project/x/dir')}`, 200],
+  ['F16.vscode-scoped-guards', `GET ${scoped('vscode/url?workspace_dir=/etc')}`, 422],
+  ['F16.vscode-scoped-guards', `GET ${scoped('vscode/url?workspace_dir=here')}`, 422],
+  ['F16.vscode-scoped-guards', `GET ${scoped('vscode/url?workspace_dir={HOME}/project/x/dir')}`, 200],
 ]
 
 const CATALOG: readonly Row[] = [

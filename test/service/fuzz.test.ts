@@ -146,11 +146,11 @@ describe.each([
     }
     const workspace = join(directory.path, 'sandboxes', 'seeded', 'workspace')
     const file = join(workspace, 'kept.txt')
-    const made = join(directory.path, 'files', 'made')
+    const newFolder = join(directory.path, 'files', 'made')
     if (path.includes('download')) writeFileSync(file, 'kept')
     knownAs.set('path', [
-      path.includes('create') ? made : path.includes('download') ? file : workspace,
-      path.includes('create') ? made : path.includes('download') ? file : workspace,
+      path.includes('create') ? newFolder : path.includes('download') ? file : workspace,
+      path.includes('create') ? newFolder : path.includes('download') ? file : workspace,
     ])
     if (!path.includes('{name}')) return
     await service.secrets.save({ name: 'profile', description: null }, 'hush')

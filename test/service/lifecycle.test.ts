@@ -18,9 +18,9 @@ describe('creating a conversation', () => {
         tags: { team: 'Core' },
         workspace: { working_dir: '/tmp/w' },
       }
-      const made = await fixture.client.post<Info>(BASE, body)
-      expect(made.status).toBe(201)
-      expect(made.body).toMatchObject({ title: 'First', execution_status: 'idle', event_count: 0 })
+      const created = await fixture.client.post<Info>(BASE, body)
+      expect(created.status).toBe(201)
+      expect(created.body).toMatchObject({ title: 'First', execution_status: 'idle', event_count: 0 })
       const again = await fixture.client.post<Info>(BASE, {
         ...body,
         title: 'Other',
@@ -29,7 +29,7 @@ describe('creating a conversation', () => {
       expect([again.status, again.body.title, again.body.event_count]).toEqual([200, 'First', 0])
       expect(await codes([BASE, {}], [BASE])).toEqual([201, 201])
       const [fresh, unknown] = (
-        await fixture.client.get<(Info | null)[]>(BASE, { ids: [made.body.id, 'nobody'] })
+        await fixture.client.get<(Info | null)[]>(BASE, { ids: [created.body.id, 'nobody'] })
       ).body
       expect([fresh?.tags, fresh?.workspace, unknown]).toEqual([
         { team: 'Core' },

@@ -91,9 +91,9 @@ export async function liveFixture(options: LiveFixtureOptions = {}): Promise<Liv
     connect(id, input) {
       const { protocol = 'events' } = input ?? {}
       const path = protocol === 'bash-events' ? protocol : `${protocol}/${encodeURIComponent(id)}`
-      const made = client(`${server.url.replace('http', 'ws')}/sockets/${path}`, input)
-      clients.add(made)
-      return made
+      const connected = client(`${server.url.replace('http', 'ws')}/sockets/${path}`, input)
+      clients.add(connected)
+      return connected
     },
     async end() {
       for (const { socket } of clients) socket.terminate()
@@ -106,9 +106,9 @@ export async function liveFixture(options: LiveFixtureOptions = {}): Promise<Liv
 
 /** Starts a service that ends with the test. */
 export async function liveFixtureOfTest(options: LiveFixtureOptions = {}): Promise<LiveFixture> {
-  const made = await liveFixture(options)
-  onTestFinished(made.end)
-  return made
+  const fixture = await liveFixture(options)
+  onTestFinished(fixture.end)
+  return fixture
 }
 
 /** A store that fails on demand, with a secret in its error message. */
@@ -144,14 +144,14 @@ function client(url: string, { query = {}, headers = {}, first }: ClientOptions 
   })
   socket.on('message', (data) => {
     frames.push(String(data))
-    for (const look of waiting) look()
+    for (const check of waiting) check()
   })
   socket.on('close', (code, reason) => closed.resolve({ code, reason: String(reason) }))
   socket.on('error', (error) => raw.reject(error))
-  const until = <T>(look: () => T | undefined): Promise<T> =>
+  const until = <T>(check: () => T | undefined): Promise<T> =>
     new Promise((resolve, reject) => {
       const again = (): void => {
-        const result = look()
+        const result = check()
         if (result === undefined) return
         waiting.delete(again)
         resolve(result)

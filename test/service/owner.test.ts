@@ -22,8 +22,8 @@ const idsOf = async (query: string): Promise<string[]> => {
 
 it('an owner can be set, read, searched and counted, and a fork keeps it', async () => {
   const tags = { userId: 'u', tenant_id: 't' }
-  const made = await post('/api/conversations', { conversation_id: 'a', owner: 'ann', tags })
-  expect(made).toMatchObject({ status: 201, body: { owner: 'ann', tags } })
+  const created = await post('/api/conversations', { conversation_id: 'a', owner: 'ann', tags })
+  expect(created).toMatchObject({ status: 201, body: { owner: 'ann', tags } })
   await post('/api/conversations', { conversation_id: 'b', owner: 'bob' })
   await post('/api/conversations', { conversation_id: 'c' })
   expect((await call('/api/conversations/c')).body.owner).toBeNull()

@@ -13,88 +13,88 @@ const { document } = await clientOver(memoryStore(), { keys: ['k'] })
 const { raw, operations } = document
 
 /**
- * Organizations, and paging of lists that are always empty, are not supported. Unpromised response fields
- * are mostly present, in an open object. Messages and profiles require fields with an empty published
+ * Organizations, and paging of lists that are always empty, are not supported. Response fields without a
+ * guarantee are mostly present, in an open object. Messages and profiles require fields with an empty published
  * default.
  */
 const DIFFERENCES: Readonly<Record<string, readonly string[]>> = {
-  'delete /api/agent-profiles/{name}': ['takes no org_id'],
-  'delete /api/keys/{key_id}': ['does not promise message'],
-  'delete /api/v1/secrets/{name}': ['does not promise message'],
-  'get /': ['does not promise uptime', 'does not promise idle_time'],
-  'get /api/agent-profiles': ['gives no 422', 'takes no org_id'],
-  'get /api/agent-profiles/{name}': ['takes no org_id'],
-  'get /api/bash/bash_events/{event_id}': ['does not promise command'],
-  'get /api/conversations/{conversation_id}': ['does not promise agent', 'does not promise workspace'],
-  'get /api/conversations/{conversation_id}/events': ['asks for id'],
-  'get /api/conversations/{conversation_id}/events/{event_id}': ['does not promise llm_response_id'],
-  'get /api/desktop/url': ['gives no 422', 'takes no base_url', 'does not promise url'],
-  'get /api/organizations': ['gives no 422', 'takes no page_id', 'takes no limit'],
-  'get /api/organizations/{org_id}/profiles/{name}': ['does not promise llm'],
+  'delete /api/agent-profiles/{name}': ['lacks parameter org_id'],
+  'delete /api/keys/{key_id}': ['does not guarantee message'],
+  'delete /api/v1/secrets/{name}': ['does not guarantee message'],
+  'get /': ['does not guarantee uptime', 'does not guarantee idle_time'],
+  'get /api/agent-profiles': ['lacks response 422', 'lacks parameter org_id'],
+  'get /api/agent-profiles/{name}': ['lacks parameter org_id'],
+  'get /api/bash/bash_events/{event_id}': ['does not guarantee command'],
+  'get /api/conversations/{conversation_id}': ['does not guarantee agent', 'does not guarantee workspace'],
+  'get /api/conversations/{conversation_id}/events': ['requires id'],
+  'get /api/conversations/{conversation_id}/events/{event_id}': ['does not guarantee llm_response_id'],
+  'get /api/desktop/url': ['lacks response 422', 'lacks parameter base_url', 'does not guarantee url'],
+  'get /api/organizations': ['lacks response 422', 'lacks parameter page_id', 'lacks parameter limit'],
+  'get /api/organizations/{org_id}/profiles/{name}': ['does not guarantee llm'],
   'get /api/v1/git/branches/search': [
-    'gives no 422',
-    'takes no provider',
-    'takes no repository',
-    'takes no query',
-    'takes no page_id',
-    'takes no limit',
-    'does not promise items',
+    'lacks response 422',
+    'lacks parameter provider',
+    'lacks parameter repository',
+    'lacks parameter query',
+    'lacks parameter page_id',
+    'lacks parameter limit',
+    'does not guarantee items',
   ],
   'get /api/v1/git/installations/search': [
-    'gives no 422',
-    'takes no provider',
-    'takes no page_id',
-    'takes no limit',
-    'does not promise items',
+    'lacks response 422',
+    'lacks parameter provider',
+    'lacks parameter page_id',
+    'lacks parameter limit',
+    'does not guarantee items',
   ],
   'get /api/v1/git/repositories/search': [
-    'gives no 422',
-    'takes no provider',
-    'takes no query',
-    'takes no installation_id',
-    'takes no page_id',
-    'takes no limit',
-    'takes no sort_order',
-    'does not promise items',
+    'lacks response 422',
+    'lacks parameter provider',
+    'lacks parameter query',
+    'lacks parameter installation_id',
+    'lacks parameter page_id',
+    'lacks parameter limit',
+    'lacks parameter sort_order',
+    'does not guarantee items',
   ],
   'get /api/v1/git/suggested-tasks/search': [
-    'gives no 422',
-    'takes no page_id',
-    'takes no limit',
-    'does not promise items',
+    'lacks response 422',
+    'lacks parameter page_id',
+    'lacks parameter limit',
+    'does not guarantee items',
   ],
-  'get /api/v1/settings': ['does not promise llm_api_key_set'],
+  'get /api/v1/settings': ['does not guarantee llm_api_key_set'],
   'get /api/v1/skills/search': [
-    'gives no 422',
-    'takes no page_id',
-    'takes no limit',
-    'does not promise items',
+    'lacks response 422',
+    'lacks parameter page_id',
+    'lacks parameter limit',
+    'does not guarantee items',
   ],
-  'get /server_info': ['does not promise uptime', 'does not promise idle_time'],
-  'post /api/agent-profiles/{name}': ['takes no org_id'],
-  'post /api/agent-profiles/{name}/materialize': ['takes no org_id', 'does not promise agent_kind'],
-  'post /api/agent-profiles/{name}/rename': ['takes no org_id'],
-  'post /api/agent-profiles/{profile_id}/activate': ['takes no org_id'],
-  'post /api/bash/execute_bash_command': ['does not promise command_id'],
-  'post /api/bash/start_bash_command': ['does not promise command'],
-  'post /api/conversations': ['does not promise agent', 'does not promise workspace'],
-  'post /api/conversations/{conversation_id}/events': ['asks for content'],
-  'post /api/hooks': ['gives no 422'],
-  'post /api/keys': ['asks for name'],
-  'post /api/keys/llm/managed/refresh': ['is not here'],
+  'get /server_info': ['does not guarantee uptime', 'does not guarantee idle_time'],
+  'post /api/agent-profiles/{name}': ['lacks parameter org_id'],
+  'post /api/agent-profiles/{name}/materialize': ['lacks parameter org_id', 'does not guarantee agent_kind'],
+  'post /api/agent-profiles/{name}/rename': ['lacks parameter org_id'],
+  'post /api/agent-profiles/{profile_id}/activate': ['lacks parameter org_id'],
+  'post /api/bash/execute_bash_command': ['does not guarantee command_id'],
+  'post /api/bash/start_bash_command': ['does not guarantee command'],
+  'post /api/conversations': ['does not guarantee agent', 'does not guarantee workspace'],
+  'post /api/conversations/{conversation_id}/events': ['requires content'],
+  'post /api/hooks': ['lacks response 422'],
+  'post /api/keys': ['requires name'],
+  'post /api/keys/llm/managed/refresh': ['is missing'],
   'post /api/organizations/{org_id}/profiles/{name}': [
-    'gives no 200',
-    'asks for llm',
-    'does not promise name',
-    'does not promise message',
+    'lacks response 200',
+    'requires llm',
+    'does not guarantee name',
+    'does not guarantee message',
   ],
-  'post /api/organizations/{org_id}/profiles/{name}/activate': ['does not promise llm'],
-  'post /api/skills': ['gives no 422', 'does not promise skills'],
-  'post /api/skills/sync': ['does not promise status', 'does not promise message'],
-  'post /api/v1/conversations/{conversation_id}/pending-messages': ['asks for content'],
-  'post /api/v1/secrets': ['does not promise message'],
-  'post /api/v1/settings/profiles/{name}': ['asks for llm'],
-  'put /api/v1/secrets/{name}': ['does not promise message'],
+  'post /api/organizations/{org_id}/profiles/{name}/activate': ['does not guarantee llm'],
+  'post /api/skills': ['lacks response 422', 'does not guarantee skills'],
+  'post /api/skills/sync': ['does not guarantee status', 'does not guarantee message'],
+  'post /api/v1/conversations/{conversation_id}/pending-messages': ['requires content'],
+  'post /api/v1/secrets': ['does not guarantee message'],
+  'post /api/v1/settings/profiles/{name}': ['requires llm'],
+  'put /api/v1/secrets/{name}': ['does not guarantee message'],
 }
 
 /** Resolves a schema's references; of alternatives, returns the first that is not null. */
@@ -114,7 +114,7 @@ const field = (schema: Schema, name: string): Schema =>
 
 /** What a client of the published operation would find different. */
 function differences(operation: DocumentedOperation | undefined, published: Published): string[] {
-  if (operation === undefined) return ['is not here']
+  if (operation === undefined) return ['is missing']
   const { parameters, responses } = operation
   const body = operation.body ?? {}
   const reply = responses[published.status]?.content?.['application/json']?.schema ?? {}
@@ -127,14 +127,16 @@ function differences(operation: DocumentedOperation | undefined, published: Publ
     return whole(query.find((parameter) => parameter.name === location)?.schema)
   }
   return [
-    ...(responses[published.status] === undefined ? [`gives no ${published.status}`] : []),
-    ...(published.refuses === true && responses['422'] === undefined ? ['gives no 422'] : []),
-    ...names.filter((name) => !query.some((one) => one.name === name)).map((name) => `takes no ${name}`),
-    ...query.filter((one) => one.required && !needed.includes(one.name)).map((one) => `asks for ${one.name}`),
+    ...(responses[published.status] === undefined ? [`lacks response ${published.status}`] : []),
+    ...(published.refuses === true && responses['422'] === undefined ? ['lacks response 422'] : []),
+    ...names
+      .filter((name) => !query.some((one) => one.name === name))
+      .map((name) => `lacks parameter ${name}`),
+    ...query.filter((one) => one.required && !needed.includes(one.name)).map((one) => `requires ${one.name}`),
     ...required(body)
       .filter((name) => !fields.includes(name))
-      .map((name) => `asks for ${name}`),
-    ...gives.filter((name) => !required(reply).includes(name)).map((name) => `does not promise ${name}`),
+      .map((name) => `requires ${name}`),
+    ...gives.filter((name) => !required(reply).includes(name)).map((name) => `does not guarantee ${name}`),
     ...Object.entries(enums).flatMap(([path, values]) => {
       const inputs = placed(path)['enum'] as readonly unknown[] | undefined
       // A schema for any text accepts these too.

@@ -86,12 +86,12 @@ export class Receiver {
 
   /** The ids received of a conversation, in order and with repetitions. */
   events(conversationId: string): string[] {
-    return this.taken(`/events/${plainId(conversationId)}`).flatMap(({ body }) =>
+    return this.accepted(`/events/${plainId(conversationId)}`).flatMap(({ body }) =>
       (body as { id: string }[]).map(({ id }) => id),
     )
   }
 
-  taken(path: string): Received[] {
+  accepted(path: string): Received[] {
     return this.all.filter((one) => one.path === path && one.answered === 200)
   }
 }

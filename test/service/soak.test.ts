@@ -265,7 +265,7 @@ it(
         const log = (await logOf(store, id)).map((event) => event.id)
         const reports = (): string[] =>
           [
-            ...new Map(receiver.taken(`/events/${plainId(id)}`).map((one) => [one.id, one.body])).values(),
+            ...new Map(receiver.accepted(`/events/${plainId(id)}`).map((one) => [one.id, one.body])).values(),
           ].flatMap((body) => (body as { id: string }[]).map((event) => event.id))
         await until(() => new Set(reports()).size >= log.length, TIMEOUT).catch(() => undefined)
         expect(reports()).toEqual(log)

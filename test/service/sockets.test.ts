@@ -184,8 +184,8 @@ describe('the stream of a socket', () => {
     })
     await waitForEvent(client, 'secret')
     const kinds = envelopes(client).map(({ event }) => event.kind)
-    const words = envelopes(client).flatMap(({ event }) => ('content' in event ? [event.content] : []))
-    expect(words.join('')).toBe('One two three.')
+    const texts = envelopes(client).flatMap(({ event }) => ('content' in event ? [event.content] : []))
+    expect(texts.join('')).toBe('One two three.')
     expect(kinds.indexOf('StreamingDeltaEvent')).toBeLessThan(
       envelopes(client).findIndex(({ event }) => event.kind === 'MessageEvent' && event.source === 'agent'),
     )

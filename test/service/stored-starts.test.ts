@@ -61,13 +61,13 @@ describe.each(Object.entries(STORES))('stored starts over %s', (_, make) => {
   it('a failed create leaves no stored start unless the store has created the conversation', async () => {
     const real = make()
     const full = new ColloquyError('store_full', 'There is no room.')
-    let made = 0
+    let creates = 0
     const store = wrapStore(real, {
       async createConversation(input) {
-        made += 1
-        if (made === 1) throw full
+        creates += 1
+        if (creates === 1) throw full
         const record = await real.createConversation(input)
-        if (made === 2) throw full
+        if (creates === 2) throw full
         return record
       },
     })

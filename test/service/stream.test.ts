@@ -73,7 +73,7 @@ async function listenTo(
       const [, index, data] = /^id: (-?\d+)(?:;\S+)?\ndata: (.*)$/.exec(block) ?? []
       if (data !== undefined) sent.push({ id: Number(index), data: JSON.parse(data) as Sent['data'] })
     }
-    for (const look of waiting) look()
+    for (const check of waiting) check()
   })
   const ended = Promise.withResolvers<'end' | 'cut'>()
   response.on('end', () => ended.resolve('end'))
@@ -85,14 +85,14 @@ async function listenTo(
     ended: ended.promise,
     find: (fits) =>
       new Promise((result) => {
-        const look = (): void => {
+        const check = (): void => {
           const one = sent.find(fits)
           if (one === undefined) return
-          waiting.delete(look)
+          waiting.delete(check)
           result(one)
         }
-        waiting.add(look)
-        look()
+        waiting.add(check)
+        check()
       }),
   }
 }
@@ -123,8 +123,8 @@ describe('server-sent events', () => {
     await reader.find(
       ({ data }) => data.key === 'execution_status' && 'value' in data && data.value === 'finished',
     )
-    const words = reader.sent.flatMap(({ data }) => ('content' in data ? [data.content] : []))
-    expect(words.join('')).toBe('One two.')
+    const texts = reader.sent.flatMap(({ data }) => ('content' in data ? [data.content] : []))
+    expect(texts.join('')).toBe('One two.')
   })
 
   it('continue after Last-Event-ID, whatever the query contains', async () => {

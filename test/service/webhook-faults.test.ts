@@ -62,7 +62,7 @@ describe('webhook delivery', () => {
     for (const id of [...wedged, 'good']) await fixture.engine.create({ id })
     const quick = { concurrency: 4, retryDelay: 1, maxRetryDelay: 1 }
     const first = startWebhook(quick)
-    const created = (): number => fixture.receiver.taken('/conversations').length
+    const created = (): number => fixture.receiver.accepted('/conversations').length
     await until(() => created() === 7)
     // Requests of the first may be answered after it is closed, so the second uses another path.
     fixture.receiver.always = (path) =>
@@ -77,7 +77,7 @@ describe('webhook delivery', () => {
     await until(() => hanging() >= 2)
     for (let round = 0; round < 5; round += 1) {
       await append('good', round, round + 1)
-      await until(() => fixture.receiver.taken('/second/events/good').length === round + 1)
+      await until(() => fixture.receiver.accepted('/second/events/good').length === round + 1)
     }
     expect(hanging()).toBe(2)
   })

@@ -72,7 +72,7 @@ describe('webhook messages', () => {
       await new Promise((resolve) => setTimeout(resolve, 3))
     }
     const types = fixture.receiver
-      .taken('/conversations')
+      .accepted('/conversations')
       .map(({ type }) => type.slice('conversation.'.length))
     expect(types.filter((type) => type !== 'updated')).toEqual([
       'created',
@@ -145,10 +145,10 @@ describe('webhook messages', () => {
     startWebhook({ maxBatchBytes: 2_000 })
     await until(() => fixture.receiver.events('a').length === 8)
     expect(fixture.receiver.events('a')).toEqual(ids(0, 8))
-    for (const { body, bytes } of fixture.receiver.taken('/events/a')) {
+    for (const { body, bytes } of fixture.receiver.accepted('/events/a')) {
       expect(bytes <= 2_000 || (body as unknown[]).length === 1).toBe(true)
     }
-    expect(fixture.receiver.taken('/events/a').length).toBeLessThan(8)
+    expect(fixture.receiver.accepted('/events/a').length).toBeLessThan(8)
   })
 
   it('are signed as in Standard Webhooks, and changed or old ones fail verification', async () => {

@@ -28,7 +28,9 @@ describe.each(Object.entries(STORES))('webhook delivery over %s', (_, make) => {
     ).toEqual(['/conversations conversation.created', '/events/a 0-9', '/events/a 10-19', '/events/a 20-24'])
     await fixture.engine.store.updateConversation('a', { title: 'B', public: true })
     const report = await until(() =>
-      fixture.receiver.taken('/conversations').find(({ body }) => (body as { title: string }).title === 'B'),
+      fixture.receiver
+        .accepted('/conversations')
+        .find(({ body }) => (body as { title: string }).title === 'B'),
     )
     expect(report.type).toBe('conversation.updated')
     const { fetch } = createService({ engine: fixture.engine })
@@ -38,7 +40,7 @@ describe.each(Object.entries(STORES))('webhook delivery over %s', (_, make) => {
     await (await fixture.engine.open('a')).pause()
     await until(() =>
       fixture.receiver
-        .taken('/conversations')
+        .accepted('/conversations')
         .some(({ body }) => (body as { execution_status: string }).execution_status === 'paused'),
     )
     expect(fixture.receiver.events('a').slice(0, 30)).toEqual(ids(0, 30))
@@ -50,7 +52,7 @@ describe.each(Object.entries(STORES))('webhook delivery over %s', (_, make) => {
     for (const id of ['y', 'z']) {
       await fixture.engine.create({ id })
       await until(() =>
-        fixture.receiver.taken('/conversations').some(({ body }) => (body as { id: string }).id === id),
+        fixture.receiver.accepted('/conversations').some(({ body }) => (body as { id: string }).id === id),
       )
     }
     const after = fixture.receiver.all.slice(before).map(({ body }) => (body as { id: string }).id)
