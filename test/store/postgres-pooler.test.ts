@@ -72,7 +72,7 @@ const CONNECTIONS: Readonly<Record<string, () => PostgresStoreOptions>> = {
 /** Wakes work differently in each way, so these cases run in all of them. */
 const WATCH_CASES = /watch|close|reopen/
 /** Concurrent cases run over many connections and over one. The other cases alternate between all ways. */
-const CONCURRENT_CASES = /many|at once|meanwhile|while|lease/
+const CONCURRENT_CASES = /many|concurrent|another process|at once|meanwhile|while|lease/
 
 /** Appends without a transaction, unlike those with the caller's own rows. */
 const SESSIONLESS = 1
