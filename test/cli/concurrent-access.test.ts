@@ -19,30 +19,30 @@ const runProcess = (...argv: readonly string[]): Promise<{ stdout: string }> =>
 
 /** A folder with `db/my.db`, which has one conversation, `c`. */
 async function createDatabase(): Promise<(name?: string) => string> {
-  const index = folder({ 'c.jsonl': LOG })
-  mkdirSync(index('db'))
-  expect((await colloquy(['import', index('c.jsonl'), '--db', index('db/my.db')])).code).toBe(0)
-  return index
+  const pathOf = folder({ 'c.jsonl': LOG })
+  mkdirSync(pathOf('db'))
+  expect((await colloquy(['import', pathOf('c.jsonl'), '--db', pathOf('db/my.db')])).code).toBe(0)
+  return pathOf
 }
 
 describe('reading a database', () => {
   it('prints the same in four concurrent processes', async () => {
-    const index = await createDatabase()
-    const argv = ['search', '--db', index('db/my.db'), '--conversation', 'c']
+    const pathOf = await createDatabase()
+    const argv = ['search', '--db', pathOf('db/my.db'), '--conversation', 'c']
     const outcomes = await Promise.all(Array.from({ length: 4 }, () => runProcess(...argv)))
     expect(new Set(outcomes.map(({ stdout }) => stdout)).size).toBe(1)
   })
 
   it('creates no files, and leaves another open store writable', async () => {
-    const index = await createDatabase()
-    const database = new DatabaseSync(index('db/my.db'))
+    const pathOf = await createDatabase()
+    const database = new DatabaseSync(pathOf('db/my.db'))
     onTestFinished(() => database.close())
     const store = sqliteStore({ database })
     await store.append('c', [{ kind: 'PauseEvent', id: 'p' }])
-    const names = readdirSync(index('db')).toSorted()
-    const { stdout } = await runProcess('conversations', '--db', index('db/my.db'), '--json')
+    const names = readdirSync(pathOf('db')).toSorted()
+    const { stdout } = await runProcess('conversations', '--db', pathOf('db/my.db'), '--json')
     expect(JSON.parse(stdout).items).toMatchObject([{ id: 'c', events: 3 }])
-    expect(readdirSync(index('db')).toSorted()).toEqual(names)
+    expect(readdirSync(pathOf('db')).toSorted()).toEqual(names)
     expect((await store.append('c', [{ kind: 'PauseEvent', id: 'q' }])).version).toBe(4)
   })
 })

@@ -32,15 +32,15 @@ describe('failed database commands', () => {
     { argv: ['import', 'c.jsonl', '--db', 'none/x.db'], code: 'store_unavailable' },
     { argv: ['import', 'c.jsonl', '--db', 'folder.db'], code: 'unreadable' },
   ])('$argv fails with $code in one line', async ({ argv, code }) => {
-    const index = folder({
+    const pathOf = folder({
       'c.jsonl': lines({ id: 'p', kind: 'PauseEvent' }),
       'text.db': 'no database, but some text that is long enough to be looked at. '.repeat(20),
       'empty.db': '',
       'folder.db/x': '',
     })
-    await colloquy(['import', index('c.jsonl'), '--db', index('x.db')])
-    const before = readdirSync(index()).filter((name) => !name.startsWith('x.db'))
-    const resolvedArgv = argv.map((word, i) => (/\.(db|jsonl)$/.test(word) && i > 0 ? index(word) : word))
+    await colloquy(['import', pathOf('c.jsonl'), '--db', pathOf('x.db')])
+    const before = readdirSync(pathOf()).filter((name) => !name.startsWith('x.db'))
+    const resolvedArgv = argv.map((word, i) => (/\.(db|jsonl)$/.test(word) && i > 0 ? pathOf(word) : word))
     const { code: exit, out, err } = await colloquy([...resolvedArgv, '--json'])
     expect(exit).toBe(1)
     expect(JSON.parse(out)).toMatchObject({ error: { code } })
@@ -48,8 +48,8 @@ describe('failed database commands', () => {
     expect(err).toMatch(/^colloquy: [^\u0000-\u001f]+\n$/)
     expect((await colloquy(resolvedArgv)).out).toBe('')
     // Reading neither creates nor damages a database.
-    expect(readdirSync(index()).filter((name) => !name.startsWith('x.db'))).toEqual(before)
-    expect(existsSync(index('none.db'))).toBe(false)
+    expect(readdirSync(pathOf()).filter((name) => !name.startsWith('x.db'))).toEqual(before)
+    expect(existsSync(pathOf('none.db'))).toBe(false)
   })
 })
 
@@ -103,8 +103,8 @@ describe('the password of a URL', () => {
     expect(code).toBe(1)
     expect(err).toContain('password authentication failed')
     expect(err).not.toContain('wr0ng')
-    const index = folder({ 'p.jsonl': lines(...['a', 'b'].map((id) => ({ id, kind: 'PauseEvent' }))) })
-    await colloquy(['import', index('p.jsonl'), '--db', url.href])
+    const pathOf = folder({ 'p.jsonl': lines(...['a', 'b'].map((id) => ({ id, kind: 'PauseEvent' }))) })
+    await colloquy(['import', pathOf('p.jsonl'), '--db', url.href])
     for (const argv of [['conversations'], ['search', '--conversation', 'p', '--limit', '1']]) {
       const { out } = await colloquy([...argv, '--db', url.href])
       expect(out).toContain('***')

@@ -61,13 +61,13 @@ async function pages(argv: readonly string[]): Promise<string[]> {
 }
 
 describe.each([
-  { backend: 'SQLite', db: (index: (name: string) => string) => index('x.db') },
+  { backend: 'SQLite', db: (pathOf: (name: string) => string) => pathOf('x.db') },
   { backend: 'PostgreSQL', db: () => postgres.url },
 ])('a conversation in $backend', ({ db }) => {
   it('has the same output as its file in every command', async () => {
-    const index = folder({})
-    const stored = ['--db', db(index), '--conversation', 'sample']
-    expect((await colloquy(['import', SAMPLE, '--db', db(index)])).code).toBe(0)
+    const pathOf = folder({})
+    const stored = ['--db', db(pathOf), '--conversation', 'sample']
+    expect((await colloquy(['import', SAMPLE, '--db', db(pathOf)])).code).toBe(0)
     const { events } = JSON.parse((await colloquy(['tree', SAMPLE, '--json'])).out)
     for (const filters of [...COMMANDS, `replay --at ${events[5].id}`, `view --leaf ${events[9].id}`]) {
       const argv = filters.split(' ')
@@ -94,9 +94,9 @@ const logs = recordedLogs().filter(({ file }) => file !== 'snippets.jsonl')
 
 describe.skipIf(logs.length === 0)('recorded logs', () => {
   it.each(logs)('$file has the same output in a database as in its file', async ({ file, path }) => {
-    const index = folder({})
-    expect((await colloquy(['import', path, '--db', index('x.db')])).code).toBe(0)
-    const stored = ['--db', index('x.db'), '--conversation', file.replace('.jsonl', '')]
+    const pathOf = folder({})
+    expect((await colloquy(['import', path, '--db', pathOf('x.db')])).code).toBe(0)
+    const stored = ['--db', pathOf('x.db'), '--conversation', file.replace('.jsonl', '')]
     // A few commands are enough: law E covers the imported log, and the test above covers every command.
     for (const filters of ['check', 'replay', 'why', 'messages --format anthropic']) {
       const argv = [...filters.split(' '), '--json']
@@ -117,9 +117,9 @@ describe('search', () => {
   )
 
   async function createDatabase(): Promise<readonly string[]> {
-    const index = folder({ 'c.jsonl': log })
-    await colloquy(['import', index('c.jsonl'), '--db', index('x.db')])
-    return ['search', '--db', index('x.db'), '--conversation', 'c']
+    const pathOf = folder({ 'c.jsonl': log })
+    await colloquy(['import', pathOf('c.jsonl'), '--db', pathOf('x.db')])
+    return ['search', '--db', pathOf('x.db'), '--conversation', 'c']
   }
 
   it.each([
@@ -171,9 +171,9 @@ describe('search', () => {
       messageEvent('m', `said {"encrypted_content": "${SECRET}"}`),
       { id: 'bad \u202e id', kind: 'PauseEvent' },
     ]
-    const index = folder({ 'c.jsonl': lines(...events) })
-    await colloquy(['import', index('c.jsonl'), '--db', index('x.db')])
-    const argv = ['search', '--db', index('x.db'), '--conversation', 'c']
+    const pathOf = folder({ 'c.jsonl': lines(...events) })
+    await colloquy(['import', pathOf('c.jsonl'), '--db', pathOf('x.db')])
+    const argv = ['search', '--db', pathOf('x.db'), '--conversation', 'c']
     for (const more of [[], ['--json']]) {
       const { out, err } = await colloquy([...argv, ...more], {
         tty: true,
@@ -197,7 +197,7 @@ describe('search', () => {
 describe('conversations', () => {
   it('are listed in pages, newest first', async () => {
     const names = ['one', 'two', 'three']
-    const index = folder({
+    const pathOf = folder({
       ...Object.fromEntries(names.map((name) => [`${name}.jsonl`, lines({ id: 'p', kind: 'PauseEvent' })])),
       'old/meta.json': JSON.stringify({
         title: 'An \u001b[2J old one',
@@ -207,8 +207,8 @@ describe('conversations', () => {
       'old/event-00000-p.json': lines({ id: 'p', kind: 'PauseEvent' }),
     })
     for (const name of [...names.map((name) => `${name}.jsonl`), 'old'])
-      await colloquy(['import', index(name), '--db', index('x.db')])
-    const argv = ['conversations', '--db', index('x.db')]
+      await colloquy(['import', pathOf(name), '--db', pathOf('x.db')])
+    const argv = ['conversations', '--db', pathOf('x.db')]
     const ids = await pages([...argv, '--limit', '3'])
     expect(ids.toSorted()).toEqual(['old', 'one', 'three', 'two'])
     expect(ids.at(-1)).toBe('old')
@@ -240,11 +240,11 @@ describe('conversations', () => {
   })
 
   it('are listed without an empty last page', async () => {
-    const index = folder({})
-    await withStore(index('x.db'), async (store) => {
+    const pathOf = folder({})
+    await withStore(pathOf('x.db'), async (store) => {
       for (const id of ['a', 'b']) await store.createConversation({ id })
     })
-    const argv = ['conversations', '--db', index('x.db')]
+    const argv = ['conversations', '--db', pathOf('x.db')]
     expect((await pages(argv)).toSorted()).toEqual(['a', 'b'])
     const first = await page([...argv, '--limit', '1'])
     const last = await page([...argv, '--limit', '1', '--cursor', first.cursor ?? ''])
@@ -252,32 +252,34 @@ describe('conversations', () => {
   })
 
   it('are found with and without the dashes of their UUID', async () => {
-    const index = folder({ '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f.jsonl': lines({ id: 'p', kind: 'PauseEvent' }) })
-    await colloquy(['import', index('6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f.jsonl'), '--db', index('x.db')])
+    const pathOf = folder({
+      '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f.jsonl': lines({ id: 'p', kind: 'PauseEvent' }),
+    })
+    await colloquy(['import', pathOf('6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f.jsonl'), '--db', pathOf('x.db')])
     for (const id of ['6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f', '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f'])
-      expect(await pages(['search', '--db', index('x.db'), '--conversation', id])).toEqual(['p'])
+      expect(await pages(['search', '--db', pathOf('x.db'), '--conversation', id])).toEqual(['p'])
   })
 })
 
 describe('a file name with a control character', () => {
   it('is printed without the character, and its hash is the conversation id', async () => {
-    const index = folder({})
-    writeFileSync(index('a\u001b[2J.jsonl'), lines({ id: 'p', kind: 'PauseEvent' }))
-    const { code, out } = await colloquy(['import', index('a\u001b[2J.jsonl'), '--db', index('x.db')])
+    const pathOf = folder({})
+    writeFileSync(pathOf('a\u001b[2J.jsonl'), lines({ id: 'p', kind: 'PauseEvent' }))
+    const { code, out } = await colloquy(['import', pathOf('a\u001b[2J.jsonl'), '--db', pathOf('x.db')])
     expect(code).toBe(0)
     // oxlint-disable-next-line no-control-regex -- the output must not contain them
     expect(out).not.toMatch(/\u001b/)
     // Ids have no control characters, so the id is a hash of the name.
-    expect((await page(['conversations', '--db', index('x.db')])).items[0]?.id).toMatch(
+    expect((await page(['conversations', '--db', pathOf('x.db')])).items[0]?.id).toMatch(
       /^import-[0-9a-f]{32}$/,
     )
     expect(
       (
         await runJson<{ file: string; added: number }>([
           'import',
-          index('a\u001b[2J.jsonl'),
+          pathOf('a\u001b[2J.jsonl'),
           '--db',
-          index('x.db'),
+          pathOf('x.db'),
         ])
       ).all[0].added,
     ).toBe(0)

@@ -30,12 +30,12 @@ const facts: readonly Fact[] = [
 ].map((value) => loadValue(value).fact)
 
 async function createDatabase(): Promise<(name?: string) => string> {
-  const index = folder({})
-  await createStore(index('x.db'), 'c 1', facts)
-  await withStore(index('x.db'), (store) =>
+  const pathOf = folder({})
+  await createStore(pathOf('x.db'), 'c 1', facts)
+  await withStore(pathOf('x.db'), (store) =>
     store.updateConversation('c 1', { title: `On ${KEY}`, metadata: { token: 'x1y2' } }),
   )
-  return index
+  return pathOf
 }
 
 /** Text of a file, or of all files in a directory or zip. */
@@ -69,16 +69,16 @@ describe('export --redact', () => {
   it.each(['jsonl', 'directory', 'zip'])(
     'masks secrets in a %s, which imports with the same ids and parents',
     async (layout) => {
-      const index = await createDatabase()
-      const path = index(layout === 'zip' ? 'out.zip' : layout === 'jsonl' ? 'out.jsonl' : 'out')
-      const { code } = await runExport(index, '--format', layout, '--output', path, '--redact')
+      const pathOf = await createDatabase()
+      const path = pathOf(layout === 'zip' ? 'out.zip' : layout === 'jsonl' ? 'out.jsonl' : 'out')
+      const { code } = await runExport(pathOf, '--format', layout, '--output', path, '--redact')
       expect(code).toBe(0)
       const text = await textIn(path)
       expect(text).toContain('[redacted]')
       expect(text).not.toMatch(/sk-ant|hunter2|x1y2/)
-      await colloquy(['import', path, '--db', index('y.db'), '--conversation', 'c 1'])
+      await colloquy(['import', path, '--db', pathOf('y.db'), '--conversation', 'c 1'])
       const idsAndParents = (db: string) =>
-        withStore(index(db), async (store) =>
+        withStore(pathOf(db), async (store) =>
           (await store.read('c 1')).map(({ id, parentId }) => [id, parentId]),
         )
       expect(await idsAndParents('y.db')).toEqual(await idsAndParents('x.db'))

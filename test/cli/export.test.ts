@@ -17,9 +17,9 @@ const facts: readonly Fact[] = [
 ].map((value) => loadValue(value).fact)
 
 async function createDatabase(): Promise<(name?: string) => string> {
-  const index = folder({})
-  await createStore(index('x.db'), 'c 1', facts)
-  return index
+  const pathOf = folder({})
+  await createStore(pathOf('x.db'), 'c 1', facts)
+  return pathOf
 }
 
 /** Names in a folder, without the database and SQLite's files next to it. */
@@ -42,30 +42,30 @@ describe('export to standard output', () => {
   })
 
   it('prints no control characters on a terminal, and imports as the same events', async () => {
-    const index = folder({})
+    const pathOf = folder({})
     const broken: Fact = { quarantined: true, raw: '{"\u001b[2J', issues: [], id: 'q' }
     // Without an id it would be written unwrapped.
     const bare: Fact = { quarantined: true, raw: '{\u001b[3J', issues: [] }
-    await createStore(index('x.db'), 'c 1', [...facts, broken, bare])
-    const { out } = await colloquy(['export', '--db', index('x.db'), '--conversation', 'c 1'], { tty: true })
+    await createStore(pathOf('x.db'), 'c 1', [...facts, broken, bare])
+    const { out } = await colloquy(['export', '--db', pathOf('x.db'), '--conversation', 'c 1'], { tty: true })
     // oxlint-disable-next-line no-control-regex -- the output must not contain them
     expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
-    writeFileSync(index('copied.jsonl'), out)
-    await colloquy(['import', index('copied.jsonl'), '--db', index('y.db'), '--conversation', 'c 1'])
+    writeFileSync(pathOf('copied.jsonl'), out)
+    await colloquy(['import', pathOf('copied.jsonl'), '--db', pathOf('y.db'), '--conversation', 'c 1'])
     const [before, after] = await Promise.all(
-      ['x.db', 'y.db'].map((db) => withStore(index(db), (store) => readConversation(store, 'c 1'))),
+      ['x.db', 'y.db'].map((db) => withStore(pathOf(db), (store) => readConversation(store, 'c 1'))),
     )
     expect(after?.log).toEqual(before?.log)
   })
 
   it('prints all events of a log of 500', async () => {
-    const index = folder({})
+    const pathOf = folder({})
     await createStore(
-      index('x.db'),
+      pathOf('x.db'),
       'c 1',
       Array.from({ length: 500 }, (_, i): Fact => ({ kind: 'PauseEvent', id: `p${i}` })),
     )
-    const { out } = await runExport(index)
+    const { out } = await runExport(pathOf)
     expect(out.split('\n')).toHaveLength(501)
   })
 })
@@ -74,37 +74,44 @@ describe('export to a path', () => {
   it.each(LAYOUTS)(
     'writes a %s, overwrites it only with --force, and leaves no temporary file',
     async (layout) => {
-      const index = await createDatabase()
-      const argv = ['--format', layout, '--output', index('out')]
-      const { code, out, err } = await runExport(index, ...argv)
+      const pathOf = await createDatabase()
+      const argv = ['--format', layout, '--output', pathOf('out')]
+      const { code, out, err } = await runExport(pathOf, ...argv)
       expect({ code, err }).toEqual({ code: 0, err: '' })
-      expect(out).toBe(`${index('out')}  3 events of c 1\n`)
-      const before = namesIn(index())
-      const again = await runExport(index, ...argv)
+      expect(out).toBe(`${pathOf('out')}  3 events of c 1\n`)
+      const before = namesIn(pathOf())
+      const again = await runExport(pathOf, ...argv)
       expect(again).toMatchObject({ code: 1, out: '' })
       expect(again.err).toMatch(/^colloquy: [^\n]*already exists[^\n]*--force\n$/)
-      expect((await runExport(index, ...argv, '--force')).code).toBe(0)
+      expect((await runExport(pathOf, ...argv, '--force')).code).toBe(0)
       // No temporary file remains, hidden or not.
-      expect(namesIn(index())).toEqual(before)
+      expect(namesIn(pathOf())).toEqual(before)
     },
   )
 
   it('does not replace a directory with other files, even with --force', async () => {
-    const index = await createDatabase()
-    mkdirSync(index('out'))
-    writeFileSync(index('out/thesis.txt'), 'years of work')
-    const { code, err } = await runExport(index, '--format', 'directory', '--output', index('out'), '--force')
+    const pathOf = await createDatabase()
+    mkdirSync(pathOf('out'))
+    writeFileSync(pathOf('out/thesis.txt'), 'years of work')
+    const { code, err } = await runExport(
+      pathOf,
+      '--format',
+      'directory',
+      '--output',
+      pathOf('out'),
+      '--force',
+    )
     expect(code).toBe(1)
     expect(err).toContain('contains thesis.txt')
-    expect(readFileSync(index('out/thesis.txt'), 'utf8')).toBe('years of work')
+    expect(readFileSync(pathOf('out/thesis.txt'), 'utf8')).toBe('years of work')
   })
 
   it.skipIf(process.platform === 'win32')('does not replace a pipe, even with --force', async () => {
-    const index = await createDatabase()
-    execFileSync('mkfifo', [index('pipe')])
-    const { code, err } = await runExport(index, '--output', index('pipe'), '--force')
-    expect([code, err]).toEqual([1, `colloquy: ${index('pipe')}: is not a regular file; use another path\n`])
-    expect(statSync(index('pipe')).isFIFO()).toBe(true)
+    const pathOf = await createDatabase()
+    execFileSync('mkfifo', [pathOf('pipe')])
+    const { code, err } = await runExport(pathOf, '--output', pathOf('pipe'), '--force')
+    expect([code, err]).toEqual([1, `colloquy: ${pathOf('pipe')}: is not a regular file; use another path\n`])
+    expect(statSync(pathOf('pipe')).isFIFO()).toBe(true)
   })
 
   it.each([
@@ -115,53 +122,53 @@ describe('export to a path', () => {
     },
     { argv: ['--output', 'none/out.jsonl'], message: 'no such file or directory' },
   ])('fails with one line: $message', async ({ argv, message }) => {
-    const index = await createDatabase()
-    mkdirSync(index('dir'))
-    const before = namesIn(index())
+    const pathOf = await createDatabase()
+    mkdirSync(pathOf('dir'))
+    const before = namesIn(pathOf())
     const { code, out, err } = await runExport(
-      index,
-      ...argv.map((word, i) => (argv[i - 1] === '--output' ? index(word) : word)),
+      pathOf,
+      ...argv.map((word, i) => (argv[i - 1] === '--output' ? pathOf(word) : word)),
     )
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(/^colloquy: [^\n]+\n$/)
     expect(err).toContain(message)
-    expect(namesIn(index())).toEqual(before)
+    expect(namesIn(pathOf())).toEqual(before)
   })
 
   it('derives the format from the file name, and rejects a name that does not match', async () => {
-    const index = await createDatabase()
+    const pathOf = await createDatabase()
     for (const [name, prefix] of [
       ['out.zip', 'PK'],
       ['OUT.ZIP', 'PK'],
       ['out.jsonl', '{"'],
       ['out.log', '{"'],
     ] as const) {
-      expect(await runExport(index, '--output', index(name))).toMatchObject({ code: 0, err: '' })
-      expect(readFileSync(index(name), 'latin1').slice(0, 2)).toBe(prefix)
+      expect(await runExport(pathOf, '--output', pathOf(name))).toMatchObject({ code: 0, err: '' })
+      expect(readFileSync(pathOf(name), 'latin1').slice(0, 2)).toBe(prefix)
     }
     for (const [argv, text] of [
-      [['--output', index('out.json')], /--output PATH\.jsonl/],
-      [['--output', index('b.zip'), '--format', 'jsonl'], /--output PATH\.jsonl/],
+      [['--output', pathOf('out.json')], /--output PATH\.jsonl/],
+      [['--output', pathOf('b.zip'), '--format', 'jsonl'], /--output PATH\.jsonl/],
     ] as const) {
-      const { code, err } = await runExport(index, ...argv)
+      const { code, err } = await runExport(pathOf, ...argv)
       expect([code, text.test(err)]).toEqual([2, true])
     }
   })
 
   it('leaves no file when the export fails midway', async () => {
-    const index = await createDatabase()
-    await withStore(index('x.db'), async (store) => {
+    const pathOf = await createDatabase()
+    await withStore(pathOf('x.db'), async (store) => {
       await store.append('c 1', [{ kind: 'PauseEvent', id: 'late' }], { mode: 'import' })
     })
     const { DatabaseSync } = await import('node:sqlite')
-    const database = new DatabaseSync(index('x.db'))
+    const database = new DatabaseSync(pathOf('x.db'))
     database.exec(`UPDATE colloquy_event SET body = '{' WHERE seq = 3`)
     database.close()
     for (const layout of LAYOUTS) {
-      const { code, err } = await runExport(index, '--format', layout, '--output', index('out'))
+      const { code, err } = await runExport(pathOf, '--format', layout, '--output', pathOf('out'))
       expect(code).toBe(1)
       expect(err).toMatch(/^colloquy: [^\n]*position 3[^\n]*\n$/)
-      expect(namesIn(index())).toEqual([])
+      expect(namesIn(pathOf())).toEqual([])
     }
   })
 })
@@ -169,13 +176,13 @@ describe('export to a path', () => {
 describe('exported documents', () => {
   it('contain changes that were made after the import', async () => {
     const meta = { id: '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f', title: 'Old', metrics: { cost: 0.5 } }
-    const index = folder({
+    const pathOf = folder({
       'c/meta.json': JSON.stringify(meta),
       'c/base_state.json': JSON.stringify({ agent: { kind: 'Agent' }, leaf_event_id: 'm' }),
       'c/event-00000-m.json': lines(messageEvent('m', 'hi')),
     })
-    await colloquy(['import', index('c'), '--db', index('x.db')])
-    await withStore(index('x.db'), async (store) => {
+    await colloquy(['import', pathOf('c'), '--db', pathOf('x.db')])
+    await withStore(pathOf('x.db'), async (store) => {
       await store.updateConversation('6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f', { title: 'New', public: true })
       await store.append('6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f', [{ kind: 'PauseEvent', id: 'p' }], {
         mode: 'import',
@@ -184,26 +191,26 @@ describe('exported documents', () => {
     const argv = [
       'export',
       '--db',
-      index('x.db'),
+      pathOf('x.db'),
       '--conversation',
       meta.id,
       '--format',
       'directory',
       '--output',
-      index('out'),
+      pathOf('out'),
     ]
     expect((await colloquy(argv)).code).toBe(0)
-    const read = (name: string): unknown => JSON.parse(readFileSync(index(`out/${name}`), 'utf8'))
+    const read = (name: string): unknown => JSON.parse(readFileSync(pathOf(`out/${name}`), 'utf8'))
     expect(read('meta.json')).toMatchObject({ ...meta, title: 'New', public: true })
     expect(read('base_state.json')).toEqual({
       agent: { kind: 'Agent' },
       leaf_event_id: 'p',
       head_is_empty: false,
     })
-    await colloquy(['import', index('out'), '--db', index('y.db')])
+    await colloquy(['import', pathOf('out'), '--db', pathOf('y.db')])
     const [before, after] = await Promise.all(
       ['x.db', 'y.db'].map((db) =>
-        withStore(index(db), (store) => readConversation(store, '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f')),
+        withStore(pathOf(db), (store) => readConversation(store, '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f')),
       ),
     )
     expect(after).toEqual(before)
@@ -247,9 +254,9 @@ it('`writeTo` lets one of two concurrent writers succeed, with its whole text', 
       ),
     ),
   )
-  const index = written.findIndex(({ status }) => status === 'fulfilled')
-  expect(written[1 - index]).toMatchObject({ status: 'rejected', reason: { code: 'exists' } })
-  expect(readFileSync(target, 'utf8')).toBe(['first', 'second'][index])
+  const winner = written.findIndex(({ status }) => status === 'fulfilled')
+  expect(written[1 - winner]).toMatchObject({ status: 'rejected', reason: { code: 'exists' } })
+  expect(readFileSync(target, 'utf8')).toBe(['first', 'second'][winner])
 })
 
 it('`writeTo` keeps the previous directory if replacing it fails', async () => {

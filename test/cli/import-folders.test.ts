@@ -41,14 +41,14 @@ describe('import of a directory', () => {
   })
 
   it('creates the conversation that its documents describe', async () => {
-    const index = inC(
+    const pathOf = inC(
       files(base, { 'events/.eventlog.lock': '', 'owner_lease.json': '{}', 'observations/big.txt': 'x' }),
     )
-    const { code, report } = await runImport([index('c'), '--db', index('x.db'), '--conversation', 'other'])
+    const { code, report } = await runImport([pathOf('c'), '--db', pathOf('x.db'), '--conversation', 'other'])
     expect({ code, report }).toMatchObject({ code: 0, report: { conversation: UUID, added: 3, head: null } })
     expect(report.notes.join('\n')).toContain('--conversation is ignored')
     expect(report.notes.join('\n')).toContain('left out: observations')
-    expect((await storedConversation(index('x.db'), UUID)).record).toEqual({
+    expect((await storedConversation(pathOf('x.db'), UUID)).record).toEqual({
       id: UUID,
       title: 'Fix the build',
       public: false,
@@ -66,17 +66,17 @@ describe('import of a directory', () => {
   })
 
   it('moves HEAD to the leaf in base_state.json, once', async () => {
-    const index = inC(files({ ...base, leaf_event_id: 'm', head_is_empty: false }))
-    const argv = [index('c'), '--db', index('x.db')]
+    const pathOf = inC(files({ ...base, leaf_event_id: 'm', head_is_empty: false }))
+    const argv = [pathOf('c'), '--db', pathOf('x.db')]
     const first = await runImport(argv)
     expect(first.report).toMatchObject({ events: 3, added: 4, present: 0, head: { value: 'm', added: true } })
-    const before = await storedConversation(index('x.db'), UUID)
+    const before = await storedConversation(pathOf('x.db'), UUID)
     expect(before.record).toMatchObject({ version: 4, headId: 'm' })
     expect(await runImport(argv)).toMatchObject({
       code: 0,
       report: { events: 3, added: 0, present: 3, head: { value: 'm', added: false } },
     })
-    expect(await storedConversation(index('x.db'), UUID)).toEqual(before)
+    expect(await storedConversation(pathOf('x.db'), UUID)).toEqual(before)
     const { out } = await colloquy(['import', ...argv])
     expect(out).toContain('HEAD at m, by base_state.json')
   })
@@ -94,20 +94,20 @@ describe('import of a directory', () => {
     async ({ leaf, head, version, note = '', update }) => {
       const state = { id: 'u', kind: 'ConversationStateUpdateEvent', key: 'x', value: 1, parent_id: update }
       const more = update === undefined ? {} : { 'events/event-00003-u.json': JSON.stringify(state) }
-      const index = inC(files({ ...base, ...leaf }, more))
-      const { report } = await runImport([index('c'), '--db', index('x.db')])
+      const pathOf = inC(files({ ...base, ...leaf }, more))
+      const { report } = await runImport([pathOf('c'), '--db', pathOf('x.db')])
       expect(report.notes.join()).toContain(note)
-      expect((await storedConversation(index('x.db'), UUID)).record).toMatchObject({ headId: head, version })
+      expect((await storedConversation(pathOf('x.db'), UUID)).record).toMatchObject({ headId: head, version })
     },
   )
 
   it('does not move HEAD of a conversation that has continued since', async () => {
-    const index = inC(files({ ...base, leaf_event_id: 'm' }))
-    const db = index('x.db')
+    const pathOf = inC(files({ ...base, leaf_event_id: 'm' }))
+    const db = pathOf('x.db')
     await colloquy(['import', '-', '--db', db, '--conversation', UUID], {
       stdin: lines(messageEvent('m', 'hi'), messageEvent('n', 'more'), PAUSE, messageEvent('q', 'on')),
     })
-    const { report } = await runImport([index('c'), '--db', db])
+    const { report } = await runImport([pathOf('c'), '--db', db])
     expect(report).toMatchObject({ added: 0, head: null })
     expect(report.notes.join()).toContain('has continued since')
     expect((await storedConversation(db, UUID)).record).toMatchObject({ version: 4, headId: 'q' })
@@ -115,20 +115,20 @@ describe('import of a directory', () => {
 
   it('continues after an earlier import that moved HEAD', async () => {
     const start = files({ ...base, leaf_event_id: 'm' })
-    const index = inC(start)
-    const db = index('x.db')
-    await runImport([index('c'), '--db', db])
+    const pathOf = inC(start)
+    const db = pathOf('x.db')
+    await runImport([pathOf('c'), '--db', db])
     const more = messageEvent('q', 'on', { parent_id: 'm' })
-    writeFileSync(index('c/events/event-00003-q.json'), JSON.stringify(more))
-    writeFileSync(index('c/base_state.json'), JSON.stringify({ ...base, leaf_event_id: 'q' }))
+    writeFileSync(pathOf('c/events/event-00003-q.json'), JSON.stringify(more))
+    writeFileSync(pathOf('c/base_state.json'), JSON.stringify({ ...base, leaf_event_id: 'q' }))
     for (const added of [1, 0]) {
-      const { code, report } = await runImport([index('c'), '--db', db])
+      const { code, report } = await runImport([pathOf('c'), '--db', db])
       expect({ code, report }).toMatchObject({ code: 0, report: { added, head: null } })
       expect((await storedConversation(db, UUID)).record).toMatchObject({ version: 5, headId: 'q' })
     }
-    writeFileSync(index('c/base_state.json'), JSON.stringify({ ...base, leaf_event_id: 'n' }))
+    writeFileSync(pathOf('c/base_state.json'), JSON.stringify({ ...base, leaf_event_id: 'n' }))
     for (const added of [1, 0]) {
-      const { report } = await runImport([index('c'), '--db', db])
+      const { report } = await runImport([pathOf('c'), '--db', db])
       expect(report).toMatchObject({ added, head: { value: 'n', added: added === 1 } })
       expect((await storedConversation(db, UUID)).record).toMatchObject({ version: 6, headId: 'n' })
     }
@@ -136,37 +136,37 @@ describe('import of a directory', () => {
 
   it('keeps the text of every file for an export', async () => {
     for (const leaf of [{}, { leaf_event_id: 'p', head_is_empty: false }]) {
-      const index = inC(files({ ...base, ...leaf }))
-      await runImport([index('c'), '--db', index('x.db')])
+      const pathOf = inC(files({ ...base, ...leaf }))
+      await runImport([pathOf('c'), '--db', pathOf('x.db')])
       const argv = [
         'export',
         '--db',
-        index('x.db'),
+        pathOf('x.db'),
         '--conversation',
         HEX,
         '--format',
         'directory',
         '--output',
-        index('out'),
+        pathOf('out'),
       ]
       expect((await colloquy(argv)).code).toBe(0)
-      expect(readdirSync(index('out')).toSorted()).toEqual(['base_state.json', 'events', 'meta.json'])
+      expect(readdirSync(pathOf('out')).toSorted()).toEqual(['base_state.json', 'events', 'meta.json'])
       for (const [name, text] of Object.entries(files({ ...base, ...leaf })))
-        expect(readFileSync(index(`out/${name}`), 'utf8')).toBe(text)
+        expect(readFileSync(pathOf(`out/${name}`), 'utf8')).toBe(text)
     }
   })
 
   it('accepts a bare events folder, and uses its parent’s name as the id', async () => {
-    const index = folder(
+    const pathOf = folder(
       Object.fromEntries(Object.entries(events).map(([name, text]) => [`${HEX}/${name}`, text])),
     )
-    const { report } = await runImport([index(`${HEX}/events`), '--db', index('x.db')])
+    const { report } = await runImport([pathOf(`${HEX}/events`), '--db', pathOf('x.db')])
     expect(report).toMatchObject({ conversation: UUID, added: 3 })
   })
 
   it('ignores unreadable documents and imports the events', async () => {
-    const index = inC({ ...files(), 'meta.json': '{"id', 'base_state.json': '[]' })
-    const { code, report } = await runImport([index('c'), '--db', index('x.db'), '--conversation', 'c'])
+    const pathOf = inC({ ...files(), 'meta.json': '{"id', 'base_state.json': '[]' })
+    const { code, report } = await runImport([pathOf('c'), '--db', pathOf('x.db'), '--conversation', 'c'])
     expect({ code, report }).toMatchObject({ code: 0, report: { conversation: 'c', added: 3 } })
     expect(report.notes).toEqual([
       'meta.json is not a JSON object, and is ignored',
@@ -183,10 +183,10 @@ describe('import of a zip', () => {
   }
 
   it('reads events at the root, where the hosted service writes them', async () => {
-    const index = folder({ 'x.zip': makeZip(hosted) })
-    const { report } = await runImport([index('x.zip'), '--db', index('x.db')])
+    const pathOf = folder({ 'x.zip': makeZip(hosted) })
+    const { report } = await runImport([pathOf('x.zip'), '--db', pathOf('x.db')])
     expect(report).toMatchObject({ conversation: UUID, added: 2, notes: [] })
-    const { record, log } = await storedConversation(index('x.db'), UUID)
+    const { record, log } = await storedConversation(pathOf('x.db'), UUID)
     expect(record).toMatchObject({ title: 'Hosted', createdAt: '2026-01-01T00:00:00.000000Z', headId: 'b' })
     expect(log).toMatchObject([{ id: 'a' }, { id: 'b', parentId: 'a' }])
   })
@@ -199,15 +199,15 @@ describe('import of a zip', () => {
       [`${HEX}/events/event-00001-b.json`]: JSON.stringify(messageEvent('b', 'two')),
       [`${HEX}/acp/state.json`]: '{}',
     }
-    const index = folder({ trajectory: makeZip(files) })
-    const { report } = await runImport([index('trajectory'), '--db', index('x.db')])
+    const pathOf = folder({ trajectory: makeZip(files) })
+    const { report } = await runImport([pathOf('trajectory'), '--db', pathOf('x.db')])
     expect(report).toMatchObject({ conversation: UUID, added: 3, head: { value: 'a', added: true } })
     expect(report.notes).toEqual([`left out: ${HEX}/acp/state.json`])
   })
 
   it('replay reads a zip too', async () => {
-    const index = folder({ 'x.zip': makeZip(hosted) })
-    const { code, out } = await colloquy(['replay', index('x.zip'), '--json'])
+    const pathOf = folder({ 'x.zip': makeZip(hosted) })
+    const { code, out } = await colloquy(['replay', pathOf('x.zip'), '--json'])
     expect({ code, answer: JSON.parse(out) }).toMatchObject({ code: 0, answer: { events: 2, head: 'b' } })
   })
 
@@ -225,21 +225,21 @@ describe('import of a zip', () => {
       run: false,
     })
     const zip = await (await request(`/api/file/download-trajectory/${UUID}`)).arrayBuffer()
-    const index = folder({ 'x.zip': Buffer.from(zip) })
-    const { report } = await runImport([index('x.zip'), '--db', index('x.db')])
+    const pathOf = folder({ 'x.zip': Buffer.from(zip) })
+    const { report } = await runImport([pathOf('x.zip'), '--db', pathOf('x.db')])
     expect(report).toMatchObject({ conversation: UUID })
-    const { out } = await colloquy(['export', '--db', index('x.db'), '--conversation', UUID])
+    const { out } = await colloquy(['export', '--db', pathOf('x.db'), '--conversation', UUID])
     expect(out).toContain('Grüße, 你好')
   })
 
   it('derives the id from the folder or file name if meta.json is missing', async () => {
     const event = JSON.stringify(PAUSE)
-    const index = folder({
+    const pathOf = folder({
       'a.zip': makeZip({ 'run 7/events/event-00000-p.json': event }),
       'b.zip': makeZip({ 'event_000000_p.json': event }),
     })
-    expect((await runImport([index('a.zip'), '--db', index('x.db')])).report.conversation).toBe('run 7')
-    expect((await runImport([index('b.zip'), '--db', index('x.db')])).report.conversation).toBe('b')
+    expect((await runImport([pathOf('a.zip'), '--db', pathOf('x.db')])).report.conversation).toBe('run 7')
+    expect((await runImport([pathOf('b.zip'), '--db', pathOf('x.db')])).report.conversation).toBe('b')
   })
 
   it('rejects a zip with one damaged file, then imports the intact zip', async () => {
@@ -252,16 +252,16 @@ describe('import of a zip', () => {
     const whole = makeZip(many)
     // Changes one byte, so that one file's checksum is wrong.
     const broken = Buffer.from(whole)
-    const index = folder({})
+    const pathOf = folder({})
     const where = whole.indexOf('event-00400-m400.json') + 40
     broken[where] = (broken[where] as number) ^ 0xff
-    writeFileSync(index('c.zip'), broken)
-    const failed = await runImport([index('c.zip'), '--db', index('x.db')])
+    writeFileSync(pathOf('c.zip'), broken)
+    const failed = await runImport([pathOf('c.zip'), '--db', pathOf('x.db')])
     expect(failed).toMatchObject({ code: 1, report: { error: { code: 'not_a_zip' } } })
-    writeFileSync(index('c.zip'), whole)
-    const { report } = await runImport([index('c.zip'), '--db', index('x.db')])
+    writeFileSync(pathOf('c.zip'), whole)
+    const { report } = await runImport([pathOf('c.zip'), '--db', pathOf('x.db')])
     expect(report).toMatchObject({ conversation: 'c', events: 500, added: 500 })
-    const { record } = await storedConversation(index('x.db'), 'c')
+    const { record } = await storedConversation(pathOf('x.db'), 'c')
     expect(record).toMatchObject({ version: 500, headId: 'm499' })
   })
 })

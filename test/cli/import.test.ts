@@ -7,12 +7,12 @@ describe('import of a file', () => {
   const log = lines(messageEvent('m', 'hi'), callEvent('a', 'ls'), resultEvent('o', 'a', 'done'))
 
   it('uses the file name as the id in any folder, and adds the events once', async () => {
-    const index = folder({
+    const pathOf = folder({
       'some/where/my log.jsonl': log,
       'else/my log.json': `[${log.trim().split('\n').join(',')}]`,
     })
-    const db = index('x.db')
-    const first = await runImport([index('some/where/my log.jsonl'), '--db', db])
+    const db = pathOf('x.db')
+    const first = await runImport([pathOf('some/where/my log.jsonl'), '--db', db])
     expect(first).toMatchObject({
       code: 0,
       err: '',
@@ -27,7 +27,7 @@ describe('import of a file', () => {
       },
     })
     const before = await storedConversation(db, 'my log')
-    const again = await runImport([index('else/my log.json'), '--db', db])
+    const again = await runImport([pathOf('else/my log.json'), '--db', db])
     expect(again.report).toMatchObject({
       conversation: 'my log',
       created: false,
@@ -40,39 +40,42 @@ describe('import of a file', () => {
 
   it('adds only new events, and rejects a copy whose line 4 differs', async () => {
     const more = log + lines(messageEvent('n', 'more'), PAUSE)
-    const index = folder({ 'a.jsonl': `${log}{"id":"n","kind":"Mess`, 'b/a.jsonl': more, 'c/a.jsonl': log })
-    const db = index('x.db')
-    await runImport([index('c/a.jsonl'), '--db', db])
-    expect((await runImport([index('b/a.jsonl'), '--db', db])).report).toMatchObject({
+    const pathOf = folder({ 'a.jsonl': `${log}{"id":"n","kind":"Mess`, 'b/a.jsonl': more, 'c/a.jsonl': log })
+    const db = pathOf('x.db')
+    await runImport([pathOf('c/a.jsonl'), '--db', db])
+    expect((await runImport([pathOf('b/a.jsonl'), '--db', db])).report).toMatchObject({
       events: 5,
       added: 2,
       present: 3,
     })
     // A shorter copy of the same log adds nothing.
-    expect((await runImport([index('c/a.jsonl'), '--db', db])).report).toMatchObject({ added: 0, present: 3 })
+    expect((await runImport([pathOf('c/a.jsonl'), '--db', db])).report).toMatchObject({
+      added: 0,
+      present: 3,
+    })
     // Line 4 differs in this file.
-    const cut = await runImport([index('a.jsonl'), '--db', db])
+    const cut = await runImport([pathOf('a.jsonl'), '--db', db])
     expect(cut).toMatchObject({ code: 1, report: { error: { code: 'other_log' } } })
     expect(cut.report.error?.message).toContain('line 4')
   })
 
   it('rejects a file that differs from the stored log, and changes nothing', async () => {
-    const index = folder({
+    const pathOf = folder({
       'a.jsonl': log,
       'b/a.jsonl': lines(messageEvent('m', 'hi'), messageEvent('other', 'no')),
     })
-    const db = index('x.db')
-    await runImport([index('a.jsonl'), '--db', db])
+    const db = pathOf('x.db')
+    await runImport([pathOf('a.jsonl'), '--db', db])
     const before = await storedConversation(db, 'a')
-    const { code, err, report } = await runImport([index('b/a.jsonl'), '--db', db])
+    const { code, err, report } = await runImport([pathOf('b/a.jsonl'), '--db', db])
     expect(code).toBe(1)
     expect(err).toMatch(/^colloquy: [^\n]*line 2 differs from the stored event in conversation "a"[^\n]*\n$/)
     expect(report).toEqual({
-      file: index('b/a.jsonl'),
+      file: pathOf('b/a.jsonl'),
       error: { code: 'other_log', message: expect.any(String) },
     })
     expect(await storedConversation(db, 'a')).toEqual(before)
-    expect(await runImport([index('b/a.jsonl'), '--db', db, '--conversation', 'b'])).toMatchObject({
+    expect(await runImport([pathOf('b/a.jsonl'), '--db', db, '--conversation', 'b'])).toMatchObject({
       code: 0,
       report: { conversation: 'b', added: 2 },
     })
@@ -87,8 +90,8 @@ describe('import of a file', () => {
       { id: 'd', kind: 'StreamingDeltaEvent', content: 'h' },
       { id: 'i', kind: 'InterruptEvent', timestamp: 'noon' },
     ]
-    const index = folder({ 'a.jsonl': lines(...events) })
-    const argv = [index('a.jsonl'), '--db', index('x.db')]
+    const pathOf = folder({ 'a.jsonl': lines(...events) })
+    const argv = [pathOf('a.jsonl'), '--db', pathOf('x.db')]
     const { code, report } = await runImport(argv)
     expect(code).toBe(0)
     expect(report).toMatchObject({
@@ -118,8 +121,8 @@ describe('import of a file', () => {
   })
 
   it('quarantines and reports a truncated last line', async () => {
-    const index = folder({ 'a.jsonl': `${log}{"id":"x","kind":"Pau` })
-    const { code, err, report } = await runImport([index('a.jsonl'), '--db', index('x.db')])
+    const pathOf = folder({ 'a.jsonl': `${log}{"id":"x","kind":"Pau` })
+    const { code, err, report } = await runImport([pathOf('a.jsonl'), '--db', pathOf('x.db')])
     expect({ code, report }).toMatchObject({ code: 1, report: { added: 4, quarantined: 1 } })
     expect(err).toMatch(/^colloquy: .*line 4 is not JSON \(truncated last line\?\).*\n$/)
   })
@@ -152,8 +155,8 @@ describe('import of a file', () => {
   })
 
   it('creates an empty conversation for an empty file', async () => {
-    const index = folder({ 'a.jsonl': '' })
-    expect((await runImport([index('a.jsonl'), '--db', index('x.db')])).report).toMatchObject({
+    const pathOf = folder({ 'a.jsonl': '' })
+    expect((await runImport([pathOf('a.jsonl'), '--db', pathOf('x.db')])).report).toMatchObject({
       created: true,
       events: 0,
     })
@@ -162,9 +165,9 @@ describe('import of a file', () => {
 
 describe('import of several files', () => {
   it('reports each file, and imports the valid ones despite invalid ones', async () => {
-    const index = folder({ 'a.jsonl': lines(PAUSE), 'b.jsonl': 'hello\n', 'c.jsonl': lines(PAUSE) })
-    const files = [index('a.jsonl'), index('b.jsonl'), index('none.jsonl'), index('c.jsonl')]
-    const { code, out, err } = await colloquy(['import', ...files, '--db', index('x.db'), '--json'])
+    const pathOf = folder({ 'a.jsonl': lines(PAUSE), 'b.jsonl': 'hello\n', 'c.jsonl': lines(PAUSE) })
+    const files = [pathOf('a.jsonl'), pathOf('b.jsonl'), pathOf('none.jsonl'), pathOf('c.jsonl')]
+    const { code, out, err } = await colloquy(['import', ...files, '--db', pathOf('x.db'), '--json'])
     const reports: Report[] = out
       .trim()
       .split('\n')
@@ -186,7 +189,7 @@ describe('a failed import', () => {
     { name: 'a directory without events', argv: ['empty'], code: 'no_events' },
     { name: 'a .zip file in another format', argv: ['fake.zip'], code: 'not_a_zip' },
   ])('creates no database for $name', async ({ argv, code }) => {
-    const index = folder({
+    const pathOf = folder({
       'text.jsonl': 'hello\nworld\n',
       'binary.jsonl': Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7919) % 256)),
       'object.json': '{}',
@@ -197,17 +200,17 @@ describe('a failed import', () => {
       code: exit,
       err,
       report,
-    } = await runImport([...argv.map((name) => index(name)), '--db', index('x.db')])
+    } = await runImport([...argv.map((name) => pathOf(name)), '--db', pathOf('x.db')])
     expect({ exit, error: report.error?.code }).toEqual({ exit: 1, error: code })
     expect(err).toMatch(/^colloquy: [^\n]+\n$/)
-    expect(existsSync(index('x.db'))).toBe(false)
+    expect(existsSync(pathOf('x.db'))).toBe(false)
   })
 })
 
 it('conversations prints "1 event" and "2 events"', async () => {
-  const index = folder({ 'one.jsonl': lines(PAUSE), 'two.jsonl': lines(messageEvent('m', 'hi'), PAUSE) })
-  await colloquy(['import', index('one.jsonl'), index('two.jsonl'), '--db', index('x.db')])
-  const { out } = await colloquy(['conversations', '--db', index('x.db')])
+  const pathOf = folder({ 'one.jsonl': lines(PAUSE), 'two.jsonl': lines(messageEvent('m', 'hi'), PAUSE) })
+  await colloquy(['import', pathOf('one.jsonl'), pathOf('two.jsonl'), '--db', pathOf('x.db')])
+  const { out } = await colloquy(['conversations', '--db', pathOf('x.db')])
   expect(out).toMatch(/^ {2}one {2}1 event {3}20/m)
   expect(out).toMatch(/^ {2}two {2}2 events {2}20/m)
 })

@@ -131,17 +131,17 @@ describe('a directory of event files', () => {
   }
 
   it('is read in the order of the numbers, without other files', async () => {
-    const index = folder(files)
-    expect(await ids(index())).toEqual(['a', 'b', 'c', 'z'])
-    const { all } = await runJson(['check', index()])
+    const pathOf = folder(files)
+    expect(await ids(pathOf())).toEqual(['a', 'b', 'c', 'z'])
+    const { all } = await runJson(['check', pathOf()])
     expect(all[0].issues).toMatchObject([{ line: 100_000, kind: 'Odd' }])
   })
 
   it('may contain them in its subfolder events', async () => {
-    const index = folder(
+    const pathOf = folder(
       Object.fromEntries(Object.entries(files).map(([name, text]) => [`events/${name}`, text])),
     )
-    expect(await ids(index())).toEqual(['a', 'b', 'c', 'z'])
+    expect(await ids(pathOf())).toEqual(['a', 'b', 'c', 'z'])
   })
 
   it('is read without its subfolder events if it contains event files itself', async () => {
@@ -154,8 +154,8 @@ describe('a directory of event files', () => {
   })
 
   it('is read with a quarantined event for a file that is not JSON', async () => {
-    const index = folder({ 'event-00001-a.json': A, 'event-00002-b.json': '{"id":' })
-    const { code, all, err } = await runJson(['check', index()])
+    const pathOf = folder({ 'event-00001-a.json': A, 'event-00002-b.json': '{"id":' })
+    const { code, all, err } = await runJson(['check', pathOf()])
     expect(code).toBe(1)
     expect(all[0]).toMatchObject({
       events: 2,
@@ -274,8 +274,8 @@ describe('unreadable files', () => {
     ['a file used as a folder', 'a.jsonl/b.jsonl', 'not_found'],
     ['an empty name', '', 'not_found'],
   ])('fail in one line: %s', async (_, name, code) => {
-    const index = folder({ 'a.jsonl': A })
-    const file = name === '' ? '' : index(name)
+    const pathOf = folder({ 'a.jsonl': A })
+    const file = name === '' ? '' : pathOf(name)
     const { all, err, code: exit } = await runJson(['replay', file])
     expect({ exit, error: all[0].error?.code }).toEqual({ exit: 1, error: code })
     expect(err).toMatch(/^colloquy: [^\n]+\n$/)

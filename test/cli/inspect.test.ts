@@ -33,14 +33,14 @@ const call = (id: string, tool: string, command: unknown) => ({
 
 describe('inspect --redact', () => {
   it('masks secrets in the titles of a stored conversation and of its child', async () => {
-    const index = folder({})
-    await withStore(index('a.db'), async (store) => {
+    const pathOf = folder({})
+    await withStore(pathOf('a.db'), async (store) => {
       await store.createConversation({ id: 'c', title: `Use ${KEY}` })
       await store.createConversation({ id: 'd', title: `Go on with ${KEY}`, parentConversationId: 'c' })
     })
     const page = async (...more: readonly string[]): Promise<string> => {
-      const to = index(`${more.length}.html`)
-      const argv = ['inspect', '--db', index('a.db'), '--conversation', 'c', '--html', to, ...more]
+      const to = pathOf(`${more.length}.html`)
+      const argv = ['inspect', '--db', pathOf('a.db'), '--conversation', 'c', '--html', to, ...more]
       expect(await colloquy(argv)).toMatchObject({ code: 0, err: '' })
       return readFileSync(to, 'utf8')
     }
@@ -57,12 +57,12 @@ describe('inspect --redact', () => {
       { kind: 'PauseEvent', [KEY]: 1 },
       { [KEY]: 1 },
     ]
-    const index = folder({ 'log.jsonl': lines(log) })
+    const pathOf = folder({ 'log.jsonl': lines(log) })
     const page = async (to: string, ...more: readonly string[]): Promise<string> => {
-      expect(await colloquy(['inspect', index('log.jsonl'), '--html', index(to), ...more])).toMatchObject({
+      expect(await colloquy(['inspect', pathOf('log.jsonl'), '--html', pathOf(to), ...more])).toMatchObject({
         code: 0,
       })
-      return readFileSync(index(to), 'utf8')
+      return readFileSync(pathOf(to), 'utf8')
     }
     expect((await page('all.html')).split(KEY).length).toBeGreaterThan(4)
     const clean = await page('clean.html', '--redact')
@@ -80,11 +80,11 @@ describe('inspect --redact', () => {
       summary: `Debug ${KEY}`,
       messages: [{ id: '1', timestamp: startTime, type: 'user', content: 'hi' }],
     }
-    const index = folder({ 'session.json': JSON.stringify(session) })
+    const pathOf = folder({ 'session.json': JSON.stringify(session) })
     const page = async (to: string, ...more: readonly string[]): Promise<string> => {
-      const outcome = await colloquy(['inspect', index('session.json'), '--html', index(to), ...more])
+      const outcome = await colloquy(['inspect', pathOf('session.json'), '--html', pathOf(to), ...more])
       expect(outcome).toMatchObject({ code: 0, err: '' })
-      return readFileSync(index(to), 'utf8')
+      return readFileSync(pathOf(to), 'utf8')
     }
     expect(await page('all.html')).toContain(KEY)
     expect(await page('clean.html', '--redact')).not.toContain(KEY)
@@ -93,27 +93,27 @@ describe('inspect --redact', () => {
 
 describe('inspect --html', () => {
   it('names the output file in an error, not the input file', async () => {
-    const index = folder({ 'a.jsonl': lines(messageEvent('m', 'hi')), 'there.html': '' })
+    const pathOf = folder({ 'a.jsonl': lines(messageEvent('m', 'hi')), 'there.html': '' })
     for (const [name, message] of [
       ['there.html', 'already exists; use another path, or add --force'],
       ['none/x.html', 'no such file or directory'],
     ] as const) {
-      const { code, out, err } = await colloquy(['inspect', index('a.jsonl'), '--html', index(name)])
-      expect([code, out, err]).toEqual([1, '', `colloquy: ${index(name)}: ${message}\n`])
+      const { code, out, err } = await colloquy(['inspect', pathOf('a.jsonl'), '--html', pathOf(name)])
+      expect([code, out, err]).toEqual([1, '', `colloquy: ${pathOf(name)}: ${message}\n`])
     }
   })
 })
 
 describe('inspect --db', () => {
   it('reports that it shows only the newest 2,000 conversations', async () => {
-    const index = folder({})
-    await withStore(index('a.db'), async (store) => {
+    const pathOf = folder({})
+    await withStore(pathOf('a.db'), async (store) => {
       const many = Array.from({ length: 2000 }, (_, n) => store.createConversation({ id: `c${n}` }))
       await Promise.all(many)
     })
-    expect((await colloquy(['inspect', '--db', index('a.db')])).err).toBe('')
-    await withStore(index('a.db'), (store) => store.createConversation({ id: 'one more' }))
-    const { code, err } = await colloquy(['inspect', '--db', index('a.db')])
+    expect((await colloquy(['inspect', '--db', pathOf('a.db')])).err).toBe('')
+    await withStore(pathOf('a.db'), (store) => store.createConversation({ id: 'one more' }))
+    const { code, err } = await colloquy(['inspect', '--db', pathOf('a.db')])
     expect(code).toBe(0)
     expect(err).toContain('shows the newest 2,000 conversations; pass --conversation ID for another one')
   })
@@ -134,10 +134,10 @@ describe('`usageIn`', () => {
 
 describe('line numbers of a file', () => {
   it('replace positions in the output of why and check', async () => {
-    const index = folder({
+    const pathOf = folder({
       'a.jsonl': `\n${lines(messageEvent('a', 'one'), messageEvent('b', 'two'), messageEvent('a', 'three'))}`,
     })
-    const file = index('a.jsonl')
+    const file = pathOf('a.jsonl')
     const { out } = await colloquy(['why', file, '4'])
     expect(out).toContain('the event on line 2 already has its id')
     expect(out).toContain('id "a" already exists on line 2')

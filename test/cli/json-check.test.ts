@@ -5,14 +5,14 @@ const PAUSE = { id: 'p', kind: 'PauseEvent' }
 
 describe('check', () => {
   it('counts events and prints issues with line, kind, loc, msg and type only', async () => {
-    const index = folder({
+    const pathOf = folder({
       'a.jsonl': `${lines(PAUSE, { id: 'x', kind: 'Odd' })}\n${lines({ id: 'y', kind: 'PauseEvent', source: 1 })}`,
     })
-    const { code, all, err } = await runJson(['check', index('a.jsonl')])
+    const { code, all, err } = await runJson(['check', pathOf('a.jsonl')])
     expect({ code, err }).toEqual({ code: 1, err: '' })
     const [answer] = all
     expect(Object.keys(answer)).toEqual(['file', 'events', 'valid', 'issues', 'warnings'])
-    expect(answer).toMatchObject({ file: index('a.jsonl'), events: 3, valid: 1 })
+    expect(answer).toMatchObject({ file: pathOf('a.jsonl'), events: 3, valid: 1 })
     for (const issue of answer.issues)
       expect(Object.keys(issue)).toEqual(['line', 'kind', 'loc', 'msg', 'type'])
     expect(answer.issues[0]).toMatchObject({ line: 2, kind: 'Odd', loc: ['kind'], type: 'union_tag_invalid' })
@@ -27,7 +27,7 @@ describe('check', () => {
 
   it('exits with 0 when every event loads, even in an older shape or with a repeated id', async () => {
     const old = messageEvent('m', 'hi', { activated_microagents: ['a'] })
-    const index = folder({
+    const pathOf = folder({
       'a.jsonl': lines(old, PAUSE, PAUSE, {
         id: 'q',
         kind: 'PauseEvent',
@@ -35,10 +35,10 @@ describe('check', () => {
         parent_id: 'nobody',
       }),
     })
-    const { code, all } = await runJson(['check', index('a.jsonl')])
+    const { code, all } = await runJson(['check', pathOf('a.jsonl')])
     expect({ code, all }).toEqual({
       code: 0,
-      all: [{ file: index('a.jsonl'), events: 4, valid: 4, issues: [], warnings: [] }],
+      all: [{ file: pathOf('a.jsonl'), events: 4, valid: 4, issues: [], warnings: [] }],
     })
   })
 })
@@ -116,7 +116,7 @@ describe('check --laws', () => {
 
   it('prints one JUnit document for all files', async () => {
     const evil = 'a"<&\u202e'
-    const index = folder({
+    const pathOf = folder({
       'a b.jsonl': lines(resultEvent(evil, 'x', 'x'), PAUSE, PAUSE),
       'good.jsonl': lines(PAUSE),
     })
@@ -126,9 +126,9 @@ describe('check --laws', () => {
         '--laws',
         '--format',
         form,
-        index('a b.jsonl'),
-        index('good.jsonl'),
-        index('none.jsonl'),
+        pathOf('a b.jsonl'),
+        pathOf('good.jsonl'),
+        pathOf('none.jsonl'),
       ])
     const { code, out, err } = await report('junit')
     expect([code, err]).toEqual([1, expect.stringContaining('none.jsonl')])

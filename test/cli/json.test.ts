@@ -48,8 +48,8 @@ describe('replay', () => {
       detail: 'it broke',
       kind: 'ConversationErrorEvent',
     }
-    const index = folder({ 'a.jsonl': lines(messageEvent('m', 'hi'), failure) })
-    const { all } = await runJson(['replay', index('a.jsonl')])
+    const pathOf = folder({ 'a.jsonl': lines(messageEvent('m', 'hi'), failure) })
+    const { all } = await runJson(['replay', pathOf('a.jsonl')])
     expect(all[0]).toMatchObject({
       status: 'error',
       error: { code: 'Boom', detail: 'it broke', event_id: 'f' },
@@ -58,17 +58,17 @@ describe('replay', () => {
 
   it('lists pending calls in log order, including forgotten ones', async () => {
     const forget = { id: 'c', llm_response_id: 'r', forgotten_event_ids: ['b'], kind: 'Condensation' }
-    const index = folder({
+    const pathOf = folder({
       'a.jsonl': lines(messageEvent('m', 'hi'), callEvent('b', 'ls'), callEvent('a', 'pwd'), forget),
     })
-    expect((await runJson(['replay', index('a.jsonl')])).all[0].pending).toEqual(['b', 'a'])
+    expect((await runJson(['replay', pathOf('a.jsonl')])).all[0].pending).toEqual(['b', 'a'])
   })
 
   it('prints the state at the event of --at', async () => {
-    const index = folder({
+    const pathOf = folder({
       'a.jsonl': lines(messageEvent('m', 'hi'), callEvent('a', 'ls'), resultEvent('o', 'a', 'done'), PAUSE),
     })
-    const { code, all } = await runJson(['replay', index('a.jsonl'), '--at', 'a'])
+    const { code, all } = await runJson(['replay', pathOf('a.jsonl'), '--at', 'a'])
     expect(code).toBe(0)
     expect(all[0]).toMatchObject({
       events: 2,
@@ -82,8 +82,8 @@ describe('replay', () => {
 
   it('prints a null HEAD before the first event, and 0 branches for an empty file', async () => {
     const move = { id: 'h', key: 'leaf_event_id', value: null, kind: 'ConversationStateUpdateEvent' }
-    const index = folder({ 'a.jsonl': lines(PAUSE, move), 'empty.jsonl': '' })
-    const { code, all } = await runJson(['replay', index('a.jsonl'), index('empty.jsonl')])
+    const pathOf = folder({ 'a.jsonl': lines(PAUSE, move), 'empty.jsonl': '' })
+    const { code, all } = await runJson(['replay', pathOf('a.jsonl'), pathOf('empty.jsonl')])
     expect(code).toBe(0)
     expect(all).toMatchObject([
       { events: 2, head: null, branches: 1 },
@@ -112,12 +112,12 @@ describe('view', () => {
   )
 
   it('lists ids in order, with summaries, pending calls and dropped results', async () => {
-    const index = folder({ 'a.jsonl': log })
-    const { code, all } = await runJson(['view', index('a.jsonl')])
+    const pathOf = folder({ 'a.jsonl': log })
+    const { code, all } = await runJson(['view', pathOf('a.jsonl')])
     expect(code).toBe(0)
     expect(all).toEqual([
       {
-        file: index('a.jsonl'),
+        file: pathOf('a.jsonl'),
         view: ['c-summary', 'a', 'o'],
         pending: ['b'],
         dropped: [
@@ -139,8 +139,8 @@ describe('view', () => {
   })
 
   it('prints the view at the event of --leaf', async () => {
-    const index = folder({ 'a.jsonl': log })
-    const { all } = await runJson(['view', index('a.jsonl'), '--leaf', 'a'])
+    const pathOf = folder({ 'a.jsonl': log })
+    const { all } = await runJson(['view', pathOf('a.jsonl'), '--leaf', 'a'])
     expect(all[0]).toMatchObject({ view: ['m'], pending: ['a'], dropped: [], cut_points: [0, 1] })
   })
 })
@@ -179,39 +179,39 @@ describe('messages', () => {
   })
 
   it('prints the same fields without a system prompt', async () => {
-    const index = folder({ 'a.jsonl': lines(messageEvent('m', 'hi')) })
+    const pathOf = folder({ 'a.jsonl': lines(messageEvent('m', 'hi')) })
     expect(
-      (await runJson(['messages', index('a.jsonl'), '--format', 'anthropic'])).all[0].messages,
+      (await runJson(['messages', pathOf('a.jsonl'), '--format', 'anthropic'])).all[0].messages,
     ).toMatchObject({ system: [] })
     expect(
-      (await runJson(['messages', index('a.jsonl'), '--format', 'openai-responses'])).all[0].messages,
+      (await runJson(['messages', pathOf('a.jsonl'), '--format', 'openai-responses'])).all[0].messages,
     ).toMatchObject({ instructions: null })
     expect(
-      (await runJson(['messages', index('a.jsonl'), '--format', 'google'])).all[0].messages,
+      (await runJson(['messages', pathOf('a.jsonl'), '--format', 'google'])).all[0].messages,
     ).toMatchObject({
       systemInstruction: null,
     })
   })
 
   it('prints no neutral message for an empty view, and fails in a provider’s format', async () => {
-    const index = folder({ 'a.jsonl': lines(PAUSE) })
+    const pathOf = folder({ 'a.jsonl': lines(PAUSE) })
     for (const format of FORMATS) {
-      const { code, all } = await runJson(['messages', index('a.jsonl'), '--format', format])
+      const { code, all } = await runJson(['messages', pathOf('a.jsonl'), '--format', format])
       if (format === 'neutral')
-        expect({ code, all }).toEqual({ code: 0, all: [{ file: index('a.jsonl'), messages: [] }] })
+        expect({ code, all }).toEqual({ code: 0, all: [{ file: pathOf('a.jsonl'), messages: [] }] })
       else expect({ code, error: all[0].error?.code }).toEqual({ code: 1, error: 'empty_view' })
     }
   })
 
   it('prints the branch of --leaf', async () => {
-    const index = folder({
+    const pathOf = folder({
       'a.jsonl': lines(
         messageEvent('m', 'one'),
         messageEvent('n', 'two', { parent_id: 'm' }),
         messageEvent('o', 'three', { parent_id: 'm' }),
       ),
     })
-    const { all } = await runJson(['messages', index('a.jsonl'), '--leaf', 'n'])
+    const { all } = await runJson(['messages', pathOf('a.jsonl'), '--leaf', 'n'])
     expect(JSON.stringify(all[0].messages)).toMatch(/one.*two/)
     expect(JSON.stringify(all[0].messages)).not.toContain('three')
   })
@@ -219,7 +219,7 @@ describe('messages', () => {
 
 describe('tree', () => {
   it('prints the roots, and each event in the tree with its effective parent', async () => {
-    const index = folder({
+    const pathOf = folder({
       'a.jsonl': lines(
         messageEvent('m', 'one'),
         { id: 'u', key: 'x', value: 1, kind: 'ConversationStateUpdateEvent' },
@@ -230,10 +230,10 @@ describe('tree', () => {
         messageEvent('r', 'again'),
       ),
     })
-    const { code, all } = await runJson(['tree', index('a.jsonl')])
+    const { code, all } = await runJson(['tree', pathOf('a.jsonl')])
     expect(code).toBe(0)
     expect(all[0]).toEqual({
-      file: index('a.jsonl'),
+      file: pathOf('a.jsonl'),
       roots: ['m', 'r'],
       events: [
         { id: 'm', kind: 'MessageEvent', parent: null, on_head_path: false },
@@ -249,36 +249,36 @@ describe('tree', () => {
 
 describe('several files', () => {
   it('are answered in order; an invalid one gets an error, and the exit code is 1', async () => {
-    const index = folder({ 'good.jsonl': lines(PAUSE), 'bad.jsonl': 'oops\n' })
+    const pathOf = folder({ 'good.jsonl': lines(PAUSE), 'bad.jsonl': 'oops\n' })
     const { code, all, err } = await runJson([
       'replay',
-      index('good.jsonl'),
-      index('none.jsonl'),
-      index('bad.jsonl'),
-      index('good.jsonl'),
+      pathOf('good.jsonl'),
+      pathOf('none.jsonl'),
+      pathOf('bad.jsonl'),
+      pathOf('good.jsonl'),
     ])
     expect(code).toBe(1)
     expect(all.map((answer) => [answer.file, answer.error?.code ?? null])).toEqual([
-      [index('good.jsonl'), null],
-      [index('none.jsonl'), 'not_found'],
-      [index('bad.jsonl'), 'not_json'],
-      [index('good.jsonl'), null],
+      [pathOf('good.jsonl'), null],
+      [pathOf('none.jsonl'), 'not_found'],
+      [pathOf('bad.jsonl'), 'not_json'],
+      [pathOf('good.jsonl'), null],
     ])
     expect(all[1]).toEqual({
-      file: index('none.jsonl'),
+      file: pathOf('none.jsonl'),
       error: { code: 'not_found', message: expect.any(String) },
     })
     expect(err.split('\n')).toHaveLength(3)
   })
 
   it('fail with unknown_event only where the event is missing', async () => {
-    const index = folder({ 'a.jsonl': lines(PAUSE), 'b.jsonl': lines({ id: 'q', kind: 'PauseEvent' }) })
+    const pathOf = folder({ 'a.jsonl': lines(PAUSE), 'b.jsonl': lines({ id: 'q', kind: 'PauseEvent' }) })
     for (const argv of [
       ['replay', '--at'],
       ['view', '--leaf'],
       ['messages', '--leaf'],
     ]) {
-      const { code, all, err } = await runJson([...argv, 'q', index('a.jsonl'), index('b.jsonl')])
+      const { code, all, err } = await runJson([...argv, 'q', pathOf('a.jsonl'), pathOf('b.jsonl')])
       expect(code).toBe(1)
       expect(all.map((answer) => answer.error?.code ?? null)).toEqual(['unknown_event', null])
       expect(err).toMatch(
@@ -290,8 +290,8 @@ describe('several files', () => {
 
 it('--json prints only printable ASCII characters, and keeps the values', async () => {
   const text = '\u001b[2J\u009b31m\u007f\u2028\u202e\ufeff end'
-  const index = folder({ 'a.jsonl': lines(messageEvent('m', text)) })
-  const { all } = await runJson(['messages', index('a.jsonl')])
+  const pathOf = folder({ 'a.jsonl': lines(messageEvent('m', text)) })
+  const { all } = await runJson(['messages', pathOf('a.jsonl')])
   expect(all[0].messages[0]?.content[0]?.text).toBe(text)
-  expect((await colloquy(['messages', index('a.jsonl'), '--json'])).out).toMatch(/^[\x20-\x7e]+\n$/)
+  expect((await colloquy(['messages', pathOf('a.jsonl'), '--json'])).out).toMatch(/^[\x20-\x7e]+\n$/)
 })

@@ -72,16 +72,16 @@ const runOnFullDisk = (argv: readonly string[]) => {
 /** Starts an import of `total` events and kills it after its first writes. */
 async function killedImport(total: number) {
   const log = lines(...Array.from({ length: total }, (_, i) => messageEvent(`m${i}`, 'hello '.repeat(100))))
-  const index = folder({ 'c.jsonl': log })
-  const argv = ['import', index('c.jsonl'), '--db', index('x.db')]
+  const pathOf = folder({ 'c.jsonl': log })
+  const argv = ['import', pathOf('c.jsonl'), '--db', pathOf('x.db')]
   const victim = spawn(process.execPath, [MAIN, ...argv], { stdio: 'ignore' })
   const exited = new Promise((done) => victim.once('exit', done))
-  const written = () => statSync(index('x.db-wal'), { throwIfNoEntry: false })?.size ?? 0
+  const written = () => statSync(pathOf('x.db-wal'), { throwIfNoEntry: false })?.size ?? 0
   while (written() < 1_000_000 && victim.exitCode === null) await sleep(2)
   victim.kill('SIGKILL')
   await exited
-  const partial = await withStore(index('x.db'), (store) => store.getConversation('c'))
-  return { total, log, index, argv, partial, isWhole: partial?.version === total }
+  const partial = await withStore(pathOf('x.db'), (store) => store.getConversation('c'))
+  return { total, log, pathOf, argv, partial, isWhole: partial?.version === total }
 }
 
 describe('the process', () => {
@@ -148,20 +148,20 @@ describe('the process', () => {
   })
 
   it('imports, searches and exports without a warning', async () => {
-    const index = folder({})
-    const readConversation = ['--db', index('x.db'), '--conversation', 'sample']
-    const imported = await start(['import', SAMPLE, '--db', index('x.db')])
+    const pathOf = folder({})
+    const readConversation = ['--db', pathOf('x.db'), '--conversation', 'sample']
+    const imported = await start(['import', SAMPLE, '--db', pathOf('x.db')])
     expect(imported).toMatchObject({ code: 0, err: '' })
     expect(imported.out).toContain('47 events, 47 added')
     for (const argv of [
       ['search', ...readConversation, '--kind', 'MessageEvent', '--limit', '2', '--json'],
       ['export', ...readConversation],
-      ['export', ...readConversation, '--format', 'zip', '--output', index('x.db')],
+      ['export', ...readConversation, '--format', 'zip', '--output', pathOf('x.db')],
     ])
       expect(await start(argv)).toEqual(await colloquy(argv))
-    const zip = ['export', ...readConversation, '--format', 'zip', '--output', index('sample.zip')]
+    const zip = ['export', ...readConversation, '--format', 'zip', '--output', pathOf('sample.zip')]
     expect(await start(zip)).toMatchObject({ code: 0, err: '' })
-    const reimported = await start(['import', index('sample.zip'), '--db', index('zip.db'), '--json'])
+    const reimported = await start(['import', pathOf('sample.zip'), '--db', pathOf('zip.db'), '--json'])
     expect(reimported.err).toBe('')
     expect(JSON.parse(reimported.out)).toMatchObject({ conversation: 'sample', added: 47 })
   })
@@ -190,27 +190,29 @@ describe('the process', () => {
   })
 
   it('imports a whole folder even if its output is closed early', async () => {
-    const index = manyFiles()
-    const { code, out, err } = await start(['import', index('all'), '--db', index('x.db')], { closeAfter: 1 })
+    const pathOf = manyFiles()
+    const { code, out, err } = await start(['import', pathOf('all'), '--db', pathOf('x.db')], {
+      closeAfter: 1,
+    })
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out.split('\n').length).toBeLessThan(60)
-    expect(await countConversations(index('x.db'))).toBe(30)
+    expect(await countConversations(pathOf('x.db'))).toBe(30)
   })
 
   it.skipIf(!existsSync('/dev/full'))(
     'reports a full disk once, and not as the error of an input',
     async () => {
-      const index = manyFiles()
+      const pathOf = manyFiles()
       const report = 'colloquy: standard output: the disk is full; free space, and repeat the command\n'
       for (const argv of [
         ['replay', SAMPLE, SAMPLE],
         ['tree', SAMPLE, SAMPLE, '--json'],
-        ['import', index('all'), '--db', index('x.db')],
-        ['conversations', '--db', index('x.db')],
-        ['export', '--db', index('x.db'), '--conversation', 'c1'],
+        ['import', pathOf('all'), '--db', pathOf('x.db')],
+        ['conversations', '--db', pathOf('x.db')],
+        ['export', '--db', pathOf('x.db'), '--conversation', 'c1'],
       ])
         expect([argv, runOnFullDisk(argv)]).toEqual([argv, { status: 1, stderr: report }])
-      expect(await countConversations(index('x.db'))).toBe(30)
+      expect(await countConversations(pathOf('x.db'))).toBe(30)
     },
   )
 
@@ -218,7 +220,7 @@ describe('the process', () => {
     let attempt = await killedImport(10_000)
     // On a busy machine the import can end before the kill.
     while (attempt.isWhole && attempt.total < 100_000) attempt = await killedImport(2 * attempt.total)
-    const { total, log, index, argv, partial } = attempt
+    const { total, log, pathOf, argv, partial } = attempt
     expect(partial?.version).toBeGreaterThan(0)
     expect(partial?.version).toBeLessThan(total)
     const { code, out } = await start([...argv, '--json'])
@@ -226,9 +228,9 @@ describe('the process', () => {
       code: 0,
       report: { events: total, present: partial?.version, created: false },
     })
-    const { record } = await withStore(index('x.db'), (store) => readConversation(store, 'c'))
+    const { record } = await withStore(pathOf('x.db'), (store) => readConversation(store, 'c'))
     expect(record).toMatchObject({ version: total, headId: `m${total - 1}` })
-    const exported = await start(['export', '--db', index('x.db'), '--conversation', 'c'])
+    const exported = await start(['export', '--db', pathOf('x.db'), '--conversation', 'c'])
     expect(exported.out === log).toBe(true)
   })
 })

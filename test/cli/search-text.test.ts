@@ -10,15 +10,16 @@ const message = (id: string, text: string, second: number) => ({
 })
 
 it('search-text requires an index, and finds text in pages', async () => {
-  const index = folder({
+  const pathOf = folder({
     'one.jsonl': lines(message('m1', 'Deploy the crème', 1), message('m2', 'nothing here', 2)),
     'two.jsonl': lines(message('m3', 'deploy, then deploy again', 3)),
   })
-  for (const name of ['one', 'two']) await colloquy(['import', index(`${name}.jsonl`), '--db', index('x.db')])
-  const argv = ['search-text', '--db', index('x.db')]
+  for (const name of ['one', 'two'])
+    await colloquy(['import', pathOf(`${name}.jsonl`), '--db', pathOf('x.db')])
+  const argv = ['search-text', '--db', pathOf('x.db')]
   const refused = await colloquy([...argv, '--query', 'deploy'])
-  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('create it with --index')])
-  const first = await colloquy([...argv, '--query', 'deploy', '--index', '--json'])
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('create it with --pathOf')])
+  const first = await colloquy([...argv, '--query', 'deploy', '--pathOf', '--json'])
   expect(first.err).toMatch(/^(?:.*indexed (\d+) of \1 events\n)?$/s)
   expect(JSON.parse(first.out).items.map(({ event_id: id }: { readonly event_id: string }) => id)).toEqual([
     'm3',
@@ -56,10 +57,10 @@ it.each(['text', '"not an event"', 'deploy it'])(
   'search-text prints the line number of a hit after the line %j',
   async (line) => {
     const hit = message('hit', 'Deploy now', 4)
-    const index = folder({ 'log.jsonl': lines(message('first', line, 1), message('second', line, 2), hit) })
-    const database = ['--db', index('x.db')]
-    await colloquy(['import', index('log.jsonl'), ...database])
-    const { out } = await colloquy(['search-text', '--query', 'now', '--index', ...database])
+    const pathOf = folder({ 'log.jsonl': lines(message('first', line, 1), message('second', line, 2), hit) })
+    const database = ['--db', pathOf('x.db')]
+    await colloquy(['import', pathOf('log.jsonl'), ...database])
+    const { out } = await colloquy(['search-text', '--query', 'now', '--pathOf', ...database])
     const number = /#(\d+)/.exec(out)?.[1] ?? ''
     const why = await colloquy(['why', '--conversation', 'log', number, ...database])
     expect(why.out).toContain(`line ${number}, hit`)

@@ -32,13 +32,13 @@ const asLines = (values: readonly unknown[]): string =>
 
 describe('a session as a FILE', () => {
   it('is recognized by its content, as lines, an array, a document and a pipe', async () => {
-    const index = folder({
+    const pathOf = folder({
       'c.jsonl': asLines(claudeCode(SCRIPT)),
       'x.txt': asLines(codex(SCRIPT)),
       'array.json': JSON.stringify(openaiChat(SCRIPT)),
       'request.json': JSON.stringify({ model: 'm', messages: openaiChat(SCRIPT) }),
     })
-    const files = ['c.jsonl', 'x.txt', 'array.json', 'request.json'].map((name) => index(name))
+    const files = ['c.jsonl', 'x.txt', 'array.json', 'request.json'].map((name) => pathOf(name))
     const { code, all } = await runJson<{ file: string; session: { format: string }; events: number }>([
       'replay',
       ...files,
@@ -57,34 +57,34 @@ describe('a session as a FILE', () => {
   })
 
   it('is read in the format of --from, which also accepts events', async () => {
-    const index = folder({ 'a.json': JSON.stringify(openaiChat(SCRIPT).slice(0, 1)) })
+    const pathOf = folder({ 'a.json': JSON.stringify(openaiChat(SCRIPT).slice(0, 1)) })
     const one = await runJson<{ file: string; session: { format: string } }>([
       'view',
-      index('a.json'),
+      pathOf('a.json'),
       '--from',
       'anthropic',
     ])
     expect(one.all[0].session.format).toBe('anthropic')
-    const events = await colloquy(['check', index('a.json'), '--from', 'events'])
+    const events = await colloquy(['check', pathOf('a.json'), '--from', 'events'])
     expect(events).toMatchObject({ code: 1, out: expect.stringContaining('cannot be loaded') })
-    const argv = ['import', index('a.json'), '--db', index('i.db')]
+    const argv = ['import', pathOf('a.json'), '--db', pathOf('i.db')]
     const refused = await colloquy([...argv, '--from', 'claude-code'])
     expect(refused.err).toContain('contains no record of a session of claude-code: change --from')
     expect(refused.code).toBe(1)
     expect((await colloquy(argv)).code).toBe(0)
-    const invalid = await colloquy(['check', index('a.json'), '--from', 'cursor'])
+    const invalid = await colloquy(['check', pathOf('a.json'), '--from', 'cursor'])
     expect(invalid).toMatchObject({
       code: 2,
       err: expect.stringContaining("unknown --from 'cursor': use one of events, claude-code"),
     })
-    const stored = await colloquy(['check', '--db', index('x.db'), '--conversation', 'c', '--from', 'pi'])
+    const stored = await colloquy(['check', '--db', pathOf('x.db'), '--conversation', 'c', '--from', 'pi'])
     expect(stored).toMatchObject({ code: 2, err: expect.stringContaining('--from applies to a FILE') })
   })
 
   it('is checked for repeated blocks and unknown record types', async () => {
     const odd = { type: 'hologram', sessionId: 's', uuid: 'u', parentUuid: null }
-    const index = folder({ 'c.jsonl': asLines([...claudeCode(SCRIPT), odd]) })
-    const { out, code } = await colloquy(['check', index('c.jsonl')])
+    const pathOf = folder({ 'c.jsonl': asLines([...claudeCode(SCRIPT), odd]) })
+    const { out, code } = await colloquy(['check', pathOf('c.jsonl')])
     expect(code).toBe(1)
     expect(out).toContain('written twice: a block of a reply')
     expect(out).toContain('Unknown record type "hologram".')
@@ -110,9 +110,9 @@ describe('a rollout of Codex', () => {
       item({ ...toolSearch, call_id: 'c2' }),
       item({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'found' }] }),
     ]
-    const index = folder({ 'r.jsonl': asLines(lines) })
-    expect((await colloquy(['check', '--laws', index('r.jsonl')])).code).toBe(0)
-    const { out } = await colloquy(['messages', '--format', 'anthropic', index('r.jsonl')])
+    const pathOf = folder({ 'r.jsonl': asLines(lines) })
+    expect((await colloquy(['check', '--laws', pathOf('r.jsonl')])).code).toBe(0)
+    const { out } = await colloquy(['messages', '--format', 'anthropic', pathOf('r.jsonl')])
     expect(out).toContain('"name": "tool_search"')
     expect(out).toContain('function_group')
     expect(out).toContain('[tool_search_call: ')
@@ -121,20 +121,20 @@ describe('a rollout of Codex', () => {
 
 describe('convert', () => {
   it('writes a readable trajectory, and spans with text only with --content', async () => {
-    const index = folder({ 'c.jsonl': asLines(claudeCode(SCRIPT)) })
-    const { out } = await colloquy(['convert', index('c.jsonl')])
+    const pathOf = folder({ 'c.jsonl': asLines(claudeCode(SCRIPT)) })
+    const { out } = await colloquy(['convert', pathOf('c.jsonl')])
     const again = folder({ 't.json': out })
     const { all } = await runJson<{ file: string; session: { format: string; id: string } }>([
       'replay',
       again('t.json'),
     ])
     expect(all[0].session).toMatchObject({ format: 'atif', id: 's' })
-    const bare = await colloquy(['convert', '--to', 'otel', index('c.jsonl')])
+    const bare = await colloquy(['convert', '--to', 'otel', pathOf('c.jsonl')])
     expect(bare.out).toContain('"execute_tool bash"')
     expect(bare.out).not.toContain('there are two')
-    const whole = await colloquy(['convert', '--to', 'otel', '--content', index('c.jsonl')])
+    const whole = await colloquy(['convert', '--to', 'otel', '--content', pathOf('c.jsonl')])
     expect(whole.out).toContain('there are two')
-    const invalid = await colloquy(['convert', '--to', 'csv', index('c.jsonl')])
+    const invalid = await colloquy(['convert', '--to', 'csv', pathOf('c.jsonl')])
     expect(invalid).toMatchObject({
       code: 2,
       out: '',
@@ -155,7 +155,7 @@ describe('import of sessions', () => {
       uuid: `side-${index}`,
       parentUuid: index === 0 ? null : `side-${index - 1}`,
     }))
-    const index = folder({
+    const pathOf = folder({
       'all/p/one.jsonl': asLines([...claudeCode(SCRIPT), ...renamed]),
       'all/q/chat.json': JSON.stringify(openaiChat(SCRIPT)),
       'all/r/chat.json': JSON.stringify(openaiChat([...SCRIPT, ...SCRIPT])),
@@ -163,30 +163,30 @@ describe('import of sessions', () => {
       'all/r/only.json': JSON.stringify([...openaiChat(SCRIPT), 7]),
       'all/r/none.json': '',
     })
-    const first = await colloquy(['import', '--db', index('x.db'), index('all')])
+    const first = await colloquy(['import', '--db', pathOf('x.db'), pathOf('all')])
     expect(first.out).toContain('5 files read, 1 file with something wrong')
     expect(first.err).toContain(
       'notes.json: the file contains an object, not an array of events or a session',
     )
-    const conversations = await colloquy(['conversations', '--db', index('x.db'), '--json'])
+    const conversations = await colloquy(['conversations', '--db', pathOf('x.db'), '--json'])
     const { items } = JSON.parse(conversations.out) as {
       items: { id: string; parent_conversation_id?: string }[]
     }
     expect(items.map(({ id }) => id).toSorted()).toEqual(['only', 'q-chat', 'r-chat', 's', 's-helper'])
-    const empty = await colloquy(['import', '--db', index('x.db'), folder({})('.')])
+    const empty = await colloquy(['import', '--db', pathOf('x.db'), folder({})('.')])
     expect(empty.err).toContain('the directory contains no event-NNNNN-<id>.json')
-    const again = await colloquy(['import', '--db', index('x.db'), index('all')])
+    const again = await colloquy(['import', '--db', pathOf('x.db'), pathOf('all')])
     expect(again.out.match(/, 0 added/g)).toHaveLength(5)
     // Importing this file alone yields the same id, since its name is unique.
-    const alone = await colloquy(['import', '--db', index('x.db'), index('all/r/only.json')])
+    const alone = await colloquy(['import', '--db', pathOf('x.db'), pathOf('all/r/only.json')])
     expect(alone.out).toContain(', 0 added')
   })
 
   it('rejects a second file with the name of an imported one', async () => {
     const other = JSON.stringify([{ role: 'user', content: 'another' }])
-    const index = folder({ 'a/chat.json': JSON.stringify(openaiChat(SCRIPT)), 'b/chat.json': other })
-    await colloquy(['import', '--db', index('x.db'), index('a/chat.json')])
-    const { code, err } = await colloquy(['import', '--db', index('x.db'), index('b/chat.json')])
+    const pathOf = folder({ 'a/chat.json': JSON.stringify(openaiChat(SCRIPT)), 'b/chat.json': other })
+    await colloquy(['import', '--db', pathOf('x.db'), pathOf('a/chat.json')])
+    const { code, err } = await colloquy(['import', '--db', pathOf('x.db'), pathOf('b/chat.json')])
     expect([code, err]).toEqual([1, expect.stringContaining(', which was imported from another file;')])
   })
 })
@@ -197,10 +197,10 @@ describe('import of a session that has grown', () => {
     const outcomes = new Set<string>()
     for (let cut = 1; cut < lines.length; cut += 1) {
       const contents = { 'cut.jsonl': lines.slice(0, cut).join('\n'), 'whole.jsonl': lines.join('\n') }
-      const index = folder(contents)
-      const into = ['import', '--db', index('x.db'), '--conversation', 'c']
-      await colloquy([...into, index('cut.jsonl')])
-      const { code, out, err } = await colloquy([...into, index('whole.jsonl')])
+      const pathOf = folder(contents)
+      const into = ['import', '--db', pathOf('x.db'), '--conversation', 'c']
+      await colloquy([...into, pathOf('cut.jsonl')])
+      const { code, out, err } = await colloquy([...into, pathOf('whole.jsonl')])
       if (code === 0) expect(out).toContain('continued')
       else
         expect(err).toMatch(
@@ -214,20 +214,20 @@ describe('import of a session that has grown', () => {
 
 describe('import of a folder with empty files', () => {
   it('skips the empty files and names them', async () => {
-    const index = folder({
+    const pathOf = folder({
       'all/chat.json': JSON.stringify(openaiChat(SCRIPT)),
       'all/p/empty.jsonl': '',
       'all/blank.jsonl': '\ufeff\n \t\n',
       'all/blank.json': ' \n',
     })
     for (const more of [[], ['--json']]) {
-      const { code, err } = await colloquy(['import', '--db', index('x.db'), index('all'), ...more])
+      const { code, err } = await colloquy(['import', '--db', pathOf('x.db'), pathOf('all'), ...more])
       expect(code).toBe(0)
       expect(err).toBe(
-        `colloquy: ${index('all')}: left out 3 empty files: blank.json, blank.jsonl, ${join('p', 'empty.jsonl')}\n`,
+        `colloquy: ${pathOf('all')}: left out 3 empty files: blank.json, blank.jsonl, ${join('p', 'empty.jsonl')}\n`,
       )
     }
-    const conversations = await colloquy(['conversations', '--db', index('x.db'), '--json'])
+    const conversations = await colloquy(['conversations', '--db', pathOf('x.db'), '--json'])
     expect(JSON.parse(conversations.out).items).toHaveLength(1)
   })
 })
@@ -245,11 +245,11 @@ describe('a zstd-compressed file', () => {
   }
   it.each(Object.keys(texts))('is read like the plain %s, also from standard input', async (name) => {
     const compressed = zstdCompressSync(texts[name] ?? '')
-    const index = folder({ [name]: texts[name] ?? '', [`${name}.zst`]: compressed })
+    const pathOf = folder({ [name]: texts[name] ?? '', [`${name}.zst`]: compressed })
     for (const command of ['replay', 'messages', 'check']) {
-      const plain = await colloquy([command, '--json', index(name)])
+      const plain = await colloquy([command, '--json', pathOf(name)])
       expect(plain.code).toBe(0)
-      const packed = await colloquy([command, '--json', index(`${name}.zst`)])
+      const packed = await colloquy([command, '--json', pathOf(`${name}.zst`)])
       expect({ ...packed, out: withoutFile(packed.out) }).toEqual({ ...plain, out: withoutFile(plain.out) })
       const piped = await colloquy([command, '--json', '-'], { stdin: compressed })
       expect({ ...piped, out: withoutFile(piped.out) }).toEqual({ ...plain, out: withoutFile(plain.out) })
@@ -258,18 +258,18 @@ describe('a zstd-compressed file', () => {
 
   it('is imported under the id of the plain file', async () => {
     const packed = Object.entries(texts).map(([name, text]) => [`all/${name}.zst`, zstdCompressSync(text)])
-    const index = folder({ ...Object.fromEntries(packed), 'chat.json': texts['chat.json'] ?? '' })
-    const { code, out } = await colloquy(['import', '--db', index('x.db'), index('all')])
+    const pathOf = folder({ ...Object.fromEntries(packed), 'chat.json': texts['chat.json'] ?? '' })
+    const { code, out } = await colloquy(['import', '--db', pathOf('x.db'), pathOf('all')])
     expect([code, out]).toEqual([0, expect.stringContaining('4 files read')])
-    const again = await colloquy(['import', '--db', index('x.db'), index('chat.json')])
+    const again = await colloquy(['import', '--db', pathOf('x.db'), pathOf('chat.json')])
     expect(again.out).toContain(', 0 added')
   })
 
   it('fails with the error of the plain file', async () => {
     const text = '{\n"messages": ['
-    const index = folder({ 'x.json': text, 'x.json.zst': zstdCompressSync(text) })
-    const plain = await colloquy(['replay', index('x.json')])
-    const packed = await colloquy(['replay', index('x.json.zst')])
+    const pathOf = folder({ 'x.json': text, 'x.json.zst': zstdCompressSync(text) })
+    const plain = await colloquy(['replay', pathOf('x.json')])
+    const packed = await colloquy(['replay', pathOf('x.json.zst')])
     expect(plain.code).toBe(1)
     expect({ ...packed, err: packed.err.replaceAll('.zst', '') }).toEqual(plain)
   })
@@ -279,13 +279,13 @@ describe('a zstd-compressed file', () => {
     const flipped = Buffer.from(bytes.map((byte, at) => (at > 20 && at < 40 ? byte ^ 0xff : byte)))
     // The decompressor of Node.js drops a second frame in a chunk.
     const two = Buffer.concat([bytes, bytes])
-    const index = folder({
+    const pathOf = folder({
       'cut.jsonl.zst': bytes.subarray(0, bytes.length / 2),
       'flipped.zst': flipped,
       'two.zst': two,
     })
     for (const name of ['cut.jsonl.zst', 'flipped.zst', 'two.zst']) {
-      const { code, err } = await colloquy(['replay', index(name)])
+      const { code, err } = await colloquy(['replay', pathOf(name)])
       expect(code).toBe(1)
       expect(err).toContain('is compressed with zstd, and is damaged or has several frames; unpack it first')
     }

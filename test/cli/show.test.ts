@@ -166,7 +166,7 @@ describe('tree', () => {
   it('marks the calls that opened subagents, in a file and in a database', async () => {
     const task = { type: 'tool_use', id: 't', name: 'Task', input: { prompt: 'task' } }
     const side = { isSidechain: true }
-    const index = folder({
+    const pathOf = folder({
       's.jsonl': lines(
         sessionLine('m', null, 'user', 'go'),
         sessionLine('a', 'm', 'assistant', [task]),
@@ -174,8 +174,8 @@ describe('tree', () => {
         sessionLine('y', null, 'user', 'no such task', side),
       ),
     })
-    await colloquy(['import', index('s.jsonl'), '--db', index('x.db')])
-    for (const input of [[index('s.jsonl')], ['--db', index('x.db'), '--conversation', 's']]) {
+    await colloquy(['import', pathOf('s.jsonl'), '--db', pathOf('x.db')])
+    for (const input of [[pathOf('s.jsonl')], ['--db', pathOf('x.db'), '--conversation', 's']]) {
       const { out } = await colloquy(['tree', ...input], { columns: 200 })
       expect(out).toMatch(/● call +Task {2}task ↳ s-side-1 ◀ HEAD +a$/m)
       expect(out).toContain('↳ s-side-2 was opened by no call of this log')
@@ -226,7 +226,7 @@ describe('tree', () => {
   })
 
   it('stays narrow for 20,000 events with many forks', async () => {
-    // The parent is the event before, or the one at half or a third of the index.
+    // The parent is the event before, or the one at half or a third of the pathOf.
     const events = Array.from({ length: 20_000 }, (_, i) =>
       pause(`e${i}`, i === 0 ? '__root__' : `e${Math.floor((i - 1) / (1 + (i % 3)))}`),
     )

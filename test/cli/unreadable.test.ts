@@ -17,35 +17,35 @@ describe('a fully quarantined log', () => {
   it.each(['messages', 'view', 'replay', 'tree', 'import --db x.db'])(
     'makes %s fail with one line',
     async (command) => {
-      const index = folder({ 'a.jsonl': odd, 'b.jsonl': '{"kind":"X"}' })
-      const argv = command.split(' ').map((word) => (word === 'x.db' ? index(word) : word))
+      const pathOf = folder({ 'a.jsonl': odd, 'b.jsonl': '{"kind":"X"}' })
+      const argv = command.split(' ').map((word) => (word === 'x.db' ? pathOf(word) : word))
       for (const more of [[], ['--json']]) {
-        const { code, err } = await colloquy([...argv, index('a.jsonl'), ...more])
+        const { code, err } = await colloquy([...argv, pathOf('a.jsonl'), ...more])
         expect(code).toBe(1)
         expect(err).toBe(
-          `colloquy: ${index('a.jsonl')}: all 3 records were quarantined; see colloquy check\n`,
+          `colloquy: ${pathOf('a.jsonl')}: all 3 records were quarantined; see colloquy check\n`,
         )
       }
-      expect((await colloquy([...argv, index('b.jsonl')])).err).toContain(
+      expect((await colloquy([...argv, pathOf('b.jsonl')])).err).toContain(
         'the only record was quarantined; see colloquy check',
       )
     },
   )
 
   it('makes the command messages fail on a database too', async () => {
-    const index = folder({ 'a.jsonl': odd })
-    const stored = ['--db', index('x.db'), '--conversation', 'a']
-    await colloquy(['import', index('a.jsonl'), ...stored])
+    const pathOf = folder({ 'a.jsonl': odd })
+    const stored = ['--db', pathOf('x.db'), '--conversation', 'a']
+    await colloquy(['import', pathOf('a.jsonl'), ...stored])
     const { code, err } = await colloquy(['messages', ...stored])
     expect(code).toBe(1)
-    expect(err).toBe(`colloquy: a in ${index('x.db')}: all 3 records were quarantined; see colloquy check\n`)
+    expect(err).toBe(`colloquy: a in ${pathOf('x.db')}: all 3 records were quarantined; see colloquy check\n`)
   })
 
   it('is reported by check as issues, and one readable event makes replay succeed', async () => {
-    const index = folder({ 'a.jsonl': odd, 'b.jsonl': odd + A, 'c.jsonl': '' })
-    expect(await colloquy(['check', index('a.jsonl')])).toMatchObject({ code: 1, err: '' })
+    const pathOf = folder({ 'a.jsonl': odd, 'b.jsonl': odd + A, 'c.jsonl': '' })
+    expect(await colloquy(['check', pathOf('a.jsonl')])).toMatchObject({ code: 1, err: '' })
     for (const name of ['b.jsonl', 'c.jsonl'])
-      expect(await colloquy(['replay', index(name)])).toMatchObject({ code: 0, err: '' })
+      expect(await colloquy(['replay', pathOf(name)])).toMatchObject({ code: 0, err: '' })
   })
 })
 

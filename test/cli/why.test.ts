@@ -55,11 +55,11 @@ describe('why FILE EVENT_ID', () => {
 })
 
 describe('replay --at and view --leaf', () => {
-  const index = ['replay', SAMPLE, '--at']
+  const replay = ['replay', SAMPLE, '--at']
   const view = ['view', SAMPLE, '--leaf']
 
   it('accept an id prefix or a line, like why', async () => {
-    for (const argv of [index, view]) {
+    for (const argv of [replay, view]) {
       const whole = await colloquy([...argv, CALL])
       expect(whole.code).toBe(0)
       for (const typed of [CALL.slice(0, 9), '12']) {
@@ -79,7 +79,7 @@ describe('replay --at and view --leaf', () => {
       ['nope', 'No event "nope" in this conversation'],
       ['99', 'No event "99" in this conversation'],
     ] as const)
-      for (const argv of [index, view])
+      for (const argv of [replay, view])
         expect(await colloquy([...argv, typed])).toMatchObject({
           code: 1,
           err: expect.stringContaining(says),
@@ -94,9 +94,9 @@ describe('replay --at and view --leaf', () => {
 describe('why FILE', () => {
   it('lists the expected finding of each field bug first', async () => {
     const logs = Object.fromEntries(FIELD_BUGS.map(({ log }, index) => [`${index}.jsonl`, lines(...log)]))
-    const index = folder(logs)
+    const pathOf = folder(logs)
     for (const [n, { kind, pattern, ids }] of FIELD_BUGS.entries()) {
-      const { out } = await colloquy(['why', index(`${n}.jsonl`), '--json'])
+      const { out } = await colloquy(['why', pathOf(`${n}.jsonl`), '--json'])
       const [first] = JSON.parse(out).findings
       expect(first).toMatchObject({ kind, event_ids: ids })
       expect(first.text).toMatch(pattern)

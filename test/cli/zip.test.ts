@@ -13,23 +13,25 @@ async function* numbered(count: number): AsyncIterableIterator<NewFile> {
 
 describe('`writeZip`', () => {
   it('writes 65,535 readable files, and rejects one more', async () => {
-    const index = folder({})
+    const pathOf = folder({})
     const count = 2 ** 16 - 1
-    await writeZip(index('x.zip'), 'c', numbered(count))
-    const { paths, read } = await openZip(index('x.zip'), () => true)
+    await writeZip(pathOf('x.zip'), 'c', numbered(count))
+    const { paths, read } = await openZip(pathOf('x.zip'), () => true)
     expect(paths).toHaveLength(count)
     for (const [nth, path] of paths.entries()) {
       if (nth % 1_000 !== 0 && nth < count - 2) continue
       const text = (await read(path)).toString()
       if (text !== `{"n":${nth}}`) throw new Error(`file ${nth} holds ${text}`)
     }
-    await expect(writeZip(index('y.zip'), 'c', numbered(count + 1))).rejects.toThrow('use --format directory')
+    await expect(writeZip(pathOf('y.zip'), 'c', numbered(count + 1))).rejects.toThrow(
+      'use --format directory',
+    )
   })
 
   it('writes the same bytes each time', async () => {
-    const index = folder({})
-    for (const name of ['a', 'b']) await writeZip(index(name), 'c', numbered(10))
-    expect(readFileSync(index('a')).equals(readFileSync(index('b')))).toBe(true)
+    const pathOf = folder({})
+    for (const name of ['a', 'b']) await writeZip(pathOf(name), 'c', numbered(10))
+    expect(readFileSync(pathOf('a')).equals(readFileSync(pathOf('b')))).toBe(true)
   })
 })
 
@@ -92,13 +94,13 @@ describe('import of an invalid archive', () => {
     },
     { name: 'an empty archive', zip: makeZip({}), message: 'contains no event', code: 'no_events' },
   ])('fails in one line for $name', async ({ zip, message, code = 'not_a_zip' }) => {
-    const index = folder({})
-    writeFileSync(index('x.zip'), zip)
+    const pathOf = folder({})
+    writeFileSync(pathOf('x.zip'), zip)
     const {
       code: exit,
       out,
       err,
-    } = await colloquy(['import', index('x.zip'), '--db', index('x.db'), '--json'])
+    } = await colloquy(['import', pathOf('x.zip'), '--db', pathOf('x.db'), '--json'])
     expect({ exit, error: JSON.parse(out).error.code }).toEqual({ exit: 1, error: code })
     expect(err).toMatch(/^colloquy: [^\n]+\n$/)
     expect(err).toContain(message)
