@@ -38,12 +38,12 @@ const CHILDREN = [
 /** Modules that most programs load: one file each, since finding a module costs more than reading unused code. */
 const GROUPS = [
   { name: 'zod', test: /node_modules.zod/ },
-  { name: 'http', test: /node_modules.(hono|@hono|ws)/ },
-  { name: 'service', test: /src.service/ },
   {
     name: 'core',
     test: /src.(context|conversation|event|log|messages|state|view|store.(contract|kit|memory|sql))\b/,
   },
+  { name: 'http', test: /node_modules.(hono|@hono|ws)/ },
+  { name: 'service', test: /src.service/ },
 ]
 
 /** Node saves compiled code when a process exits by itself, but most children of tests are killed. */
