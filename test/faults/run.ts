@@ -21,6 +21,9 @@ import type { Report } from './fault-writer.ts'
 /** Timeout of a writer's call and duration of a fault in milliseconds. A fault is longer, so that calls fail. */
 const [TIMEOUT, FAULT] = [1_000, 1_800]
 
+/** Milliseconds in which each writer makes several calls. */
+const MOMENT = 150
+
 /** Tolerance in milliseconds beyond the timeout of a call, for a busy machine. */
 const SLACK = 4_000
 
@@ -61,6 +64,7 @@ class Writer {
   #held: (() => void) | null = null
   #ready = Promise.withResolvers<void>()
   isReady = false
+  hasAcknowledged = false
   /** Whether the durations of its calls include a stop of its process. */
   wasStopped = false
 
@@ -95,6 +99,7 @@ class Writer {
       const report = JSON.parse(line) as Report
       this.isReady = true
       this.#ready.resolve()
+      if (report[0] === 'acknowledged') this.hasAcknowledged = true
       if (report[0] === 'held') this.#held?.()
       else if (report[0] === 'leased') this.#holder = true
       else if (!(this.wasStopped && report[0] === 'failed')) this.#onReport(this.#withoutStop(report))
@@ -190,7 +195,8 @@ const COMMON: readonly Fault[] = [
     name: 'killed writers',
     async cause({ writers }) {
       for (let turn = 0; turn < writers.length; turn += 1) {
-        await sleep(FAULT / 6)
+        await sleep(MOMENT)
+        while (!writers.some(({ isReady }) => isReady)) await sleep(20)
         await pick(writers.filter(({ isReady }) => isReady)).kill()
       }
       await Promise.all(writers.map(({ ready }) => ready))
@@ -200,12 +206,13 @@ const COMMON: readonly Fault[] = [
     name: 'stopped lease holders',
     async cause({ writers }) {
       for (const writer of writers) writer.forget()
-      await sleep(FAULT / 2)
+      await sleep(MOMENT)
+      while (!writers.some(({ isHolder }) => isHolder)) await sleep(20)
       const holders = writers.filter(({ isHolder }) => isHolder)
       for (const holder of holders) holder.signal('SIGSTOP')
       await sleep(3 * LEASE_TTL)
       for (const holder of holders) holder.signal('SIGCONT')
-      await sleep(FAULT / 2)
+      await sleep(LEASE_TTL)
     },
   },
 ]
@@ -226,7 +233,8 @@ const SQLITE: readonly Fault[] = [
     name: 'a full disk',
     async cause({ writers }) {
       for (const writer of writers) writer.send('PRAGMA max_page_count = 1')
-      await sleep(FAULT)
+      // Calls fail at once, not after their timeout.
+      await sleep(3 * MOMENT)
       for (const writer of writers) writer.send('PRAGMA max_page_count = 1000000')
     },
   },
@@ -235,7 +243,7 @@ const SQLITE: readonly Fault[] = [
     name: 'an I/O error',
     async cause({ writers }) {
       for (const writer of writers) writer.limitFiles('1')
-      await sleep(FAULT)
+      await sleep(3 * MOMENT)
       for (const writer of writers) writer.limitFiles('unlimited')
     },
   },
@@ -288,7 +296,13 @@ async function check(store: Store, acknowledged: ReadonlyMap<string, ReadonlySet
   }
 }
 
-/** Resolves after the next acknowledgement. */
+/** Resolves when each process has reported another acknowledgement. */
+async function allAcknowledge(writers: readonly Writer[]): Promise<void> {
+  for (const writer of writers) writer.hasAcknowledged = false
+  while (!writers.every(({ hasAcknowledged }) => hasAcknowledged)) await sleep(20)
+}
+
+/** Resolves after the next acknowledgement of any writer. */
 async function nextAcknowledgement(outcome: Outcome): Promise<void> {
   const before = outcome.acknowledged
   while (outcome.acknowledged === before) await sleep(20)
@@ -330,9 +344,9 @@ async function runFaults(
         writer.send('go')
       }
       await Promise.all(writers.map(({ ready }) => ready))
-      await Promise.all([sleep(FAULT / 3), nextAcknowledgement(outcome)])
+      await Promise.all([sleep(MOMENT), allAcknowledge(writers)])
       await fault.cause({ ...parts, writers })
-      await Promise.all([sleep(FAULT / 3), nextAcknowledgement(outcome)])
+      await Promise.all([sleep(MOMENT), nextAcknowledgement(outcome)])
       await Promise.all(writers.map((writer) => writer.hold()))
       await check(store, acknowledged, outcome)
       onOutcome(outcome)

@@ -5,4 +5,4 @@ export const WRITERS_EACH = 4
 export const CONVERSATIONS = Array.from({ length: 8 }, (_, index) => `c${index}`)
 export const LEASED = 'leased'
 
-export const LEASE_TTL = 500
+export const LEASE_TTL = 250
