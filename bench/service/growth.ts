@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { MOST_COUNTED } from '../../src/store/contract/query.ts'
+import { MAX_COUNTED } from '../../src/store/contract/query.ts'
 import { formatInstant } from '../../src/store/kit/record.ts'
 import { startServer, type TestServer } from '../../test/postgres/server.ts'
 import { machine, median } from '../measure.ts'
@@ -203,7 +203,7 @@ async function measure(running: readonly ServiceProcess[], operations: readonly 
 
 /** Index of the smallest size that should cost the same. */
 const baseOf = (name: string, sizes: readonly number[]): number =>
-  isCount(name) ? sizes.findIndex((size) => size >= MOST_COUNTED) : 0
+  isCount(name) ? sizes.findIndex((size) => size >= MAX_COUNTED) : 0
 
 function printRows(rows: readonly Row[], sizes: readonly number[]): string[] {
   const failures: string[] = []

@@ -7,7 +7,7 @@ import { AFTER_FINISH, NOT_EXECUTABLE } from '../../src/messages/phrases.ts'
 import type { Begin, Story } from '../execution/story.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 
-const MOST_SILENT = 3
+const MAX_SILENT = 3
 
 export function checkReplyEnds(story: Story, now: State): void {
   const entries = [...now.log.entries]
@@ -68,7 +68,7 @@ function checkSilence(story: Story, entries: readonly Entry[]): void {
     let silent = 0
     const begins = story.begins.filter((each) => each.run === run)
     for (const [index, begin] of begins.entries()) {
-      hold('I7', silent < MOST_SILENT, `step ${begin.number} called the model after ${silent} empty replies`)
+      hold('I7', silent < MAX_SILENT, `step ${begin.number} called the model after ${silent} empty replies`)
       const isSilent = begin.reply?.say === 'nothing' || begin.reply?.say === 'wordless'
       // Other appended events may be replies.
       const since = entries.slice(begin.state.log.entries.length, begins[index + 1]?.state.log.entries.length)
@@ -79,7 +79,7 @@ function checkSilence(story: Story, entries: readonly Entry[]): void {
       const counts = isSilent && isAlone && begin.end < Infinity && isFree(story, begin, entries)
       silent = counts ? silent + 1 : 0
     }
-    if (silent === MOST_SILENT) same('I7', `the end of run ${run} with only empty replies`, outcome, 'error')
+    if (silent === MAX_SILENT) same('I7', `the end of run ${run} with only empty replies`, outcome, 'error')
   }
 }
 

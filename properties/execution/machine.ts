@@ -9,7 +9,7 @@ import type { Cue } from './commands.ts'
 const AT_ONCE: ReadonlySet<string> = new Set(['name', 'watch', 'close'])
 
 /** Stories with more steps are endless. */
-const MOST_STEPS = 6_000
+const MAX_STEPS = 6_000
 
 export class Fate {
   readonly #scheduler: fc.Scheduler
@@ -21,7 +21,7 @@ export class Fate {
   }
 
   get endless(): boolean {
-    return this.#steps > MOST_STEPS
+    return this.#steps > MAX_STEPS
   }
 
   /** Returns a time later than all earlier ones. */

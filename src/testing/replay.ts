@@ -214,7 +214,7 @@ function copyInto(copies: Map<object, object>): (value: unknown) => unknown {
     return copy
   }
 }
-const MOST_TRIES = 2_000
+const MAX_TRIES = 2_000
 
 /** Removes items that are not needed for the failure: halves, then quarters, down to single items. */
 function shrunk<T>(list: readonly T[], fails: (fewer: readonly T[]) => boolean): readonly T[] {
@@ -222,7 +222,7 @@ function shrunk<T>(list: readonly T[], fails: (fewer: readonly T[]) => boolean):
   let tries = 0
   for (let size = Math.ceil(remaining.length / 2); size >= 1 && remaining.length > 1;) {
     let isFewer = false
-    for (let index = 0; index < remaining.length && tries < MOST_TRIES;) {
+    for (let index = 0; index < remaining.length && tries < MAX_TRIES;) {
       const fewer = [...remaining.slice(0, index), ...remaining.slice(index + size)]
       tries += 1
       if (fewer.length < remaining.length && fails(fewer)) {
@@ -230,7 +230,7 @@ function shrunk<T>(list: readonly T[], fails: (fewer: readonly T[]) => boolean):
         isFewer = true
       } else index += size
     }
-    if (tries >= MOST_TRIES || (size === 1 && !isFewer)) break
+    if (tries >= MAX_TRIES || (size === 1 && !isFewer)) break
     size = size === 1 ? 1 : Math.ceil(size / 2)
   }
   return remaining

@@ -2,7 +2,7 @@
 
 import pg from 'pg'
 import { SESSION } from '../../src/store/postgres/connection.ts'
-import { MOST_COUNTED } from '../../src/store/contract/query.ts'
+import { MAX_COUNTED } from '../../src/store/contract/query.ts'
 
 /** Maximum rows a call may read: a few pages, independent of the conversation's length. */
 const MAX_ROWS = 500
@@ -108,7 +108,7 @@ function listFaults(nodes: readonly PlanNode[]): string[] {
     ...keyed
       .filter((node) => !/^\(*(name = |ROW\(name, value, )/.test(node['Index Cond'] ?? ''))
       .map((node) => `uses the condition ${node['Index Cond']}`),
-    ...walked.filter((rows) => rows > MOST_COUNTED + 1).map((rows) => `scans ${rows} rows`),
+    ...walked.filter((rows) => rows > MAX_COUNTED + 1).map((rows) => `scans ${rows} rows`),
   ]
 }
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { statusUpdate } from '../../src/conversation/decide.ts'
 import type { Status } from '../../src/state/status.ts'
-import { MOST_COUNTED, MOST_LOOKED_AT } from '../../src/store/contract/query.ts'
+import { MAX_COUNTED, MAX_VISITED } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -76,7 +76,7 @@ describe('a search by status', () => {
   })
 
   it('finds the last of many conversations without a stored status; a count is at-least', async () => {
-    const total = 2 * MOST_LOOKED_AT
+    const total = 2 * MAX_VISITED
     for (let nth = 0; nth < total; nth += 1) await store.createConversation({ id: `c${nth}` })
     await store.append(`c${total - 1}`, [{ ...statusUpdate('stuck'), id: 'u' }])
     const path = '/api/conversations/search?sort_order=CREATED_AT&status=stuck'
@@ -114,7 +114,7 @@ describe('a count over a read-only store', () => {
 
 describe('a count', () => {
   it('stops at the maximum and is at-least unless `exact=true`', async () => {
-    const total = MOST_COUNTED + 1
+    const total = MAX_COUNTED + 1
     for (let nth = 0; nth < total; nth += 1) {
       await store.createConversation({ id: `c${nth}`, status: 'idle', sandboxId: 's' })
       const keys = { created_at: new Date(nth).toISOString() }
@@ -128,7 +128,7 @@ describe('a count', () => {
       '/api/v1/app-conversations/start-tasks/count?',
       '/api/v1/app-conversations/start-tasks/count?created_at__gte=1970-01-01T00:00:00Z&',
     ]) {
-      expect(await count(path), path).toEqual([MOST_COUNTED, 'at-least'])
+      expect(await count(path), path).toEqual([MAX_COUNTED, 'at-least'])
       expect(await count(`${path}exact=true`), path).toEqual([total, 'exact'])
     }
     expect(await count('/api/v1/app-conversations/count?title__contains=x')).toEqual([0, 'at-least'])

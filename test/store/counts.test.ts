@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ConversationFilter, ConversationQuery } from '../../src/store/contract/conversation-record.ts'
-import { MOST_COUNTED } from '../../src/store/contract/query.ts'
+import { MAX_COUNTED } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { allPages } from '../../src/store/kit/query/page.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -13,7 +13,7 @@ import { superDatabase, type TestDatabase } from '../postgres/database.ts'
 import { folder, openDatabase } from './sqlite-drivers.ts'
 
 /** Slightly above the counting limit; the first tenth has a tag. */
-const MANY = MOST_COUNTED + 50
+const MANY = MAX_COUNTED + 50
 
 const FILES = folder()
 let database: TestDatabase
@@ -83,7 +83,7 @@ describe.each(Object.entries(STORES))('counts and lists in the %s store', (_, op
   afterAll(() => store.close())
 
   it('stop at the counting limit unless `exact` is true', async () => {
-    const stopped = { count: MOST_COUNTED, more: true }
+    const stopped = { count: MAX_COUNTED, more: true }
     const all = { count: MANY, more: false }
     for (const filter of [{}, { status: 'idle' }, { parentConversationId: '' }, { titleContains: 't' }]) {
       expect(await store.countConversations(filter), JSON.stringify(filter)).toEqual(stopped)

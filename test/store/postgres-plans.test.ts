@@ -7,7 +7,7 @@ import { shardOf } from '../../src/store/kit/feed.ts'
 import { SESSION } from '../../src/store/postgres/connection.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { ConversationFilter, ConversationQuery } from '../../src/store/contract/conversation-record.ts'
-import { type EventQuery, MOST_COUNTED, MOST_LOOKED_AT } from '../../src/store/contract/query.ts'
+import { type EventQuery, MAX_COUNTED, MAX_VISITED } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { run, until } from '../postgres/sql-sessions.ts'
 import { type Explainer, explainer, rowsOf, planFaults } from '../postgres/plans.ts'
@@ -256,7 +256,7 @@ describe.each(STATES)(
         const isList =
           /^(list|count)Conv(?!.*exact)/.test(name) || (isFull && /^(list|count)Items/.test(name))
         faults.push(...planFaults(plans, { isFull, mayReadMuch, isList }).map((fault) => `${name} ${fault}`))
-        const limit = name.startsWith('listConv') ? MOST_LOOKED_AT : MOST_COUNTED + 1
+        const limit = name.startsWith('listConv') ? MAX_VISITED : MAX_COUNTED + 1
         const conversationReads = plans.flatMap(({ nodes }) =>
           nodes.filter((node) => node['Relation Name'] === 'conversation'),
         )

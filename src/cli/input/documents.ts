@@ -20,8 +20,8 @@ interface Documents {
 /** Key of the imported documents in a record's metadata, so that an export can write them back. */
 const KEPT = 'persisted'
 
-const TAG = /^[A-Za-z0-9][A-Za-z0-9_]{0,99}$/
 const MAX_TAGS = 100
+const TAG = /^[A-Za-z0-9][A-Za-z0-9_]{0,99}$/
 
 export function describeDocuments({ meta, baseState }: Documents): Description {
   const stored = { ...(meta !== null && { meta }), ...(baseState !== null && { base_state: baseState }) }

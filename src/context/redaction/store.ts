@@ -4,6 +4,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { AppendOptions, Replacement, Store } from '../../store/contract/store.ts'
 import { ownFact } from '../../store/kit/append/body.ts'
 import { checkIsFact } from '../../store/kit/append/decide-append.ts'
+import { MAX_TAG, MAX_TAG_KEY } from '../../store/kit/record.ts'
 import type { ConversationPatch } from '../../store/contract/conversation-record.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
 import { redact, redactJson, redactLog, redactReplies } from './redact.ts'
@@ -105,8 +106,6 @@ function redactFacts(
 }
 
 const MAX_TITLE = 200
-const MAX_TAG = 256
-const MAX_TAG_KEY = 100
 
 /**
  * Redacts title, tags and metadata of a record. Returns the same object if there is no secret. A text that a

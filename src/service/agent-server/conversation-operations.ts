@@ -5,7 +5,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { type Status, STATUSES } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { hasCode } from '../../event/errors.ts'
-import { type Count, MAX_PAGE_SIZE, MOST_COUNTED } from '../../store/contract/query.ts'
+import { type Count, MAX_PAGE_SIZE, MAX_COUNTED } from '../../store/contract/query.ts'
 import { TEXT_ROLES } from '../../store/contract/text.ts'
 import { allConversations } from '../../store/kit/query/page.ts'
 import {
@@ -299,7 +299,7 @@ async function count(
     let visited = 0
     const query = { ...storeFilter, ...(status !== null && { status }) }
     for await (const record of allConversations(store, query)) {
-      if (visited === MOST_COUNTED && !exact) return { count: total, more: true }
+      if (visited === MAX_COUNTED && !exact) return { count: total, more: true }
       if (isArchived(record) === archived) total += 1
       visited += 1
     }

@@ -5,7 +5,7 @@ import type {
   ConversationOrder,
   ConversationRecord,
 } from '../../store/contract/conversation-record.ts'
-import { type Count, MOST_COUNTED, type Page } from '../../store/contract/query.ts'
+import { type Count, MAX_COUNTED, type Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { checkConversationQuery } from '../../store/kit/query/conversation-query.ts'
 import { allConversations, decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
@@ -42,7 +42,7 @@ export async function listPage(
 export const exact = withDefault(boolean(), false)
 
 export const COUNTED = {
-  description: `The number of results of a search, counted to ${MOST_COUNTED} unless \`exact\` is true; the header X-Count is \`exact\`, or \`at-least\` if there may be more`,
+  description: `The number of results of a search, counted to ${MAX_COUNTED} unless \`exact\` is true; the header X-Count is \`exact\`, or \`at-least\` if there may be more`,
   returns: { type: 'integer' },
 } as const
 

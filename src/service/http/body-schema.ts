@@ -3,7 +3,7 @@ import { LEGAL_ID } from '../../event/ids.ts'
 import { toIssues } from '../../event/issues.ts'
 import { checker, openPart, textContent } from '../../event/shape-schema.ts'
 import type { Content, JsonObject, JsonValue } from '../../event/shapes.ts'
-import { MOST_TAG_KEY, MOST_TAGS, TAG_KEY } from '../../store/kit/record.ts'
+import { MAX_TAG_KEY, MAX_TAGS, TAG_KEY } from '../../store/kit/record.ts'
 import type { BodySpec } from './operation.ts'
 import type { ValidationError } from './parameters.ts'
 
@@ -60,15 +60,15 @@ export const tags = z
   .record(
     z
       .string()
-      .max(MOST_TAG_KEY)
+      .max(MAX_TAG_KEY)
       .regex(TAG_KEY, 'Must be letters, digits and underscores, and begin with no underscore.'),
     text(0, 256),
   )
-  .refine((value) => Object.keys(value).length <= MOST_TAGS, {
-    error: `Must be at most ${MOST_TAGS} tags.`,
+  .refine((value) => Object.keys(value).length <= MAX_TAGS, {
+    error: `Must be at most ${MAX_TAGS} tags.`,
     params: { type: 'value_error' },
   })
-  .meta({ maxProperties: MOST_TAGS })
+  .meta({ maxProperties: MAX_TAGS })
 
 export const content = z.union([
   textContent(),

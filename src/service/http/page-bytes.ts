@@ -1,6 +1,6 @@
 /** Limits the size of responses. A hundred large events could exceed the maximum length of a string. */
 
-import { MAX_PAGE_SIZE, MOST_LOOKED_AT, type Page } from '../../store/contract/query.ts'
+import { MAX_PAGE_SIZE, MAX_VISITED, type Page } from '../../store/contract/query.ts'
 import { countWithin } from '../../store/kit/query/page.ts'
 import { integer, optional, text, type ValuesOf, withDefault } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
@@ -95,7 +95,7 @@ export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): 
     next !== null &&
     !isShort &&
     items.length < limit &&
-    checked < MOST_LOOKED_AT &&
+    checked < MAX_VISITED &&
     bytes < MAX_PAGE_BYTES
   )
   return { items, next_page_id: next }

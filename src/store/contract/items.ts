@@ -97,7 +97,7 @@ export interface Items {
    */
   listItems(collection: string, query?: ItemQuery): Promise<Page<Item>>
 
-  /** Counts items, at most {@link MOST_COUNTED} unless `exact` is true. O(count). @throws `invalid_query`. */
+  /** Counts items, at most {@link MAX_COUNTED} unless `exact` is true. O(count). @throws `invalid_query`. */
   countItems(collection: string, filter?: ItemFilter, options?: CountOptions): Promise<Count>
 
   /**

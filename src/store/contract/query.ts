@@ -10,13 +10,13 @@ export const MAX_PAGE_SIZE = 100
  * Maximum number of conversations that a query visits for one page. When a query reaches this maximum, its
  * page has a `cursor`, even if it has fewer than `limit` conversations or none.
  */
-export const MOST_LOOKED_AT = 1_000
+export const MAX_VISITED = 1_000
 
 /** Maximum number of conversations or items that a count visits, unless `exact` is true. */
-export const MOST_COUNTED = 10_000
+export const MAX_COUNTED = 10_000
 
 export interface CountOptions {
-  /** Whether to count all, instead of stopping at {@link MOST_COUNTED}. Default: false. */
+  /** Whether to count all, instead of stopping at {@link MAX_COUNTED}. Default: false. */
   readonly exact?: boolean
 }
 
@@ -64,7 +64,7 @@ export interface EventQuery extends EventFilter {
 /**
  * A page. To get the next page, repeat the query with the page's `cursor`, which is null on the last page. A
  * page has fewer than `limit` items only if it is the last page, or if it reached `maxBytes` or {@link
- * MOST_LOOKED_AT}.
+ * MAX_VISITED}.
  */
 export interface Page<T> {
   readonly items: readonly T[]

@@ -189,14 +189,14 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    *   `public: true`, `parentConversationId`, `sandboxId`, `owner`, `status`, a tag;
    * - in the order of change, with no filter except for the time of change (`updatedAt…`).
    *
-   * Other queries visit at most {@link MOST_LOOKED_AT} conversations for a page. The page may then have fewer
+   * Other queries visit at most {@link MAX_VISITED} conversations for a page. The page may then have fewer
    * items than `limit`, or none, although it has a `cursor`.
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
 
   /**
-   * Counts the conversations that match a filter. Visits at most {@link MOST_COUNTED}, unless `exact` is
+   * Counts the conversations that match a filter. Visits at most {@link MAX_COUNTED}, unless `exact` is
    * true. O(visited). @throws `invalid_query`.
    */
   countConversations(filter?: ConversationFilter, options?: CountOptions): Promise<Count>

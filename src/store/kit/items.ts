@@ -46,10 +46,10 @@ export interface ItemPlace {
 }
 
 const KEY_NAME = /^[a-z][a-z0-9_]{0,39}$/
-const MOST_KEYS = 8
-const MOST_VALUE = 200
+const MAX_KEYS = 8
+const MAX_VALUE_LENGTH = 200
 /** Maximum delay in milliseconds, about 30,000 years, that every database can add to its clock. */
-const MOST_TIME = 1e15
+const MAX_DELAY = 1e15
 
 export const mayBeItem = (collection: string, id: string): boolean => isLegalId(collection) && isLegalId(id)
 
@@ -104,8 +104,8 @@ export function checkClaim(collection: string, claim: ItemClaim): Required<ItemC
   checkName('collection', collection)
   checkOptionNames(claim, 'ttl limit')
   const { ttl, limit } = claim
-  if (!(Number.isSafeInteger(ttl) && ttl > 0 && ttl <= MOST_TIME))
-    invalidArgument('ttl', `must be an integer of milliseconds from 1 to ${MOST_TIME}`)
+  if (!(Number.isSafeInteger(ttl) && ttl > 0 && ttl <= MAX_DELAY))
+    invalidArgument('ttl', `must be an integer of milliseconds from 1 to ${MAX_DELAY}`)
   return { ttl, limit: checkInteger('limit', limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument) }
 }
 
@@ -133,7 +133,7 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
   const limit = checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE)
   const scope = scopeOf('items', collection, filter)
   const after = placeAfter(scope, query.cursor, ([key = '', id = '']) =>
-    isLegalId(id) && isKeepable(key, MOST_VALUE) ? { key, id } : null,
+    isLegalId(id) && isKeepable(key, MAX_VALUE_LENGTH) ? { key, id } : null,
   )
   return { ...filter, limit, scope, after }
 }
@@ -177,8 +177,11 @@ export const dueItems = (items: Iterable<Item>, now: number, limit: number): Ite
 
 function checkValue(field: string, input: Given): string | null {
   const text = checkText(field, input)
-  if (text === null || isKeepable(text, MOST_VALUE)) return text
-  return invalidQuery(field, `must be at most ${MOST_VALUE} characters of well-formed Unicode without NUL`)
+  if (text === null || isKeepable(text, MAX_VALUE_LENGTH)) return text
+  return invalidQuery(
+    field,
+    `must be at most ${MAX_VALUE_LENGTH} characters of well-formed Unicode without NUL`,
+  )
 }
 
 function checkName(field: string, name: Given): void {
@@ -192,19 +195,19 @@ function checkNewItem(item: NewItem): CheckedItem {
   return {
     body: checkJsonObject('body', body),
     keys: checkKeys(keys),
-    dueIn: checkInteger('dueIn', dueIn, 0, MOST_TIME, null, invalidArgument),
+    dueIn: checkInteger('dueIn', dueIn, 0, MAX_DELAY, null, invalidArgument),
   }
 }
 
 function checkKeys(keys: Given): Readonly<Record<string, string>> {
   if (typeof keys !== 'object' || keys === null) return invalidArgument('keys', 'must be an object')
   const entries: readonly (readonly [string, unknown])[] = Object.entries(keys)
-  if (entries.length > MOST_KEYS) invalidArgument('keys', `must have at most ${MOST_KEYS} entries`)
+  if (entries.length > MAX_KEYS) invalidArgument('keys', `must have at most ${MAX_KEYS} entries`)
   for (const [name, value] of entries) {
     if (!KEY_NAME.test(name))
       invalidArgument('keys', 'must have names of at most 40 lower-case letters, digits and _')
-    if (typeof value !== 'string' || !isKeepable(value, MOST_VALUE))
-      invalidArgument(`keys.${name}`, `must be at most ${MOST_VALUE} characters without NUL`)
+    if (typeof value !== 'string' || !isKeepable(value, MAX_VALUE_LENGTH))
+      invalidArgument(`keys.${name}`, `must be at most ${MAX_VALUE_LENGTH} characters without NUL`)
   }
   return Object.freeze(Object.fromEntries(entries) as Record<string, string>)
 }

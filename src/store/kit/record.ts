@@ -108,10 +108,10 @@ export function nextLease(
 export const STATUS = /^[a-z_]{1,40}$/
 export const TAG_KEY = /^[A-Za-z0-9][A-Za-z0-9_]*$/
 /** Maximum length of a tag's value. */
-export const MOST_TAG = 256
+export const MAX_TAG = 256
 /** Maximum length of a tag's key. Key and value must fit into every database's index. */
-export const MOST_TAG_KEY = 100
-export const MOST_TAGS = 100
+export const MAX_TAG_KEY = 100
+export const MAX_TAGS = 100
 
 /** Returns microseconds since 1970. Tests pass their own clock to a store. */
 export type Clock = () => bigint
@@ -265,14 +265,14 @@ function checkTitle(title: Given): string | null {
 function checkTags(tags: Given): Readonly<Record<string, string>> {
   const copy = checkJsonObject('tags', tags)
   const entries = Object.entries(copy)
-  if (entries.length > MOST_TAGS) invalidArgument('tags', `must have at most ${MOST_TAGS} entries`)
+  if (entries.length > MAX_TAGS) invalidArgument('tags', `must have at most ${MAX_TAGS} entries`)
   for (const [key, value] of entries) {
-    if (!TAG_KEY.test(key) || key.length > MOST_TAG_KEY)
+    if (!TAG_KEY.test(key) || key.length > MAX_TAG_KEY)
       invalidArgument(
         'tags',
-        `must have keys of 1 to ${MOST_TAG_KEY} letters, digits and underscores, not beginning with an underscore`,
+        `must have keys of 1 to ${MAX_TAG_KEY} letters, digits and underscores, not beginning with an underscore`,
       )
-    if (typeof value !== 'string' || !isKeepable(value, MOST_TAG)) {
+    if (typeof value !== 'string' || !isKeepable(value, MAX_TAG)) {
       invalidArgument(`tags.${key}`, 'must be at most 256 characters of well-formed Unicode without NUL')
     }
   }

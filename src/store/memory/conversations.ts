@@ -1,6 +1,6 @@
 import type { BlobAudit } from '../contract/blobs.ts'
 import type { ConversationRecord } from '../contract/conversation-record.ts'
-import { type Count, MOST_COUNTED, MOST_LOOKED_AT, type Page } from '../contract/query.ts'
+import { type Count, MAX_COUNTED, MAX_VISITED, type Page } from '../contract/query.ts'
 import type { Lease } from '../contract/store.ts'
 import { conversationExists, unknownConversation } from '../kit/errors.ts'
 import {
@@ -100,7 +100,7 @@ export class Conversations {
       if (fitsRecord(record, query)) matches.push(record)
       looked += 1
       if (matches.length > query.limit) break
-      if (looked === MOST_LOOKED_AT)
+      if (looked === MAX_VISITED)
         return lookedPage(query, matches, { time: recordTime(record, query.by), id: record.id })
     }
     return lookedPage(query, matches, null)
@@ -112,7 +112,7 @@ export class Conversations {
     for (const { record } of this.#walk(countWalkOf(filter), { descending: false, after: null })) {
       if (fitsRecord(record, filter)) count += 1
       looked += 1
-      if (!exact && looked > MOST_COUNTED) break
+      if (!exact && looked > MAX_COUNTED) break
     }
     return lookedCount(count, looked, exact)
   }

@@ -4,13 +4,7 @@ import type { Fact } from '../../event/quarantine.ts'
 import type { GetOptions } from '../contract/blobs.ts'
 import { FOLLOWERS, SHARDS } from '../contract/feed.ts'
 import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items } from '../contract/items.ts'
-import {
-  type Count,
-  type CountOptions,
-  MOST_COUNTED,
-  type Page,
-  type StoredEvent,
-} from '../contract/query.ts'
+import { type Count, type CountOptions, MAX_COUNTED, type Page, type StoredEvent } from '../contract/query.ts'
 import type { AppendResult, DisposableStore } from '../contract/store.ts'
 import { MAX_RANKED, type TextPage, type TextQuery, type TextRole } from '../contract/text.ts'
 import type { PlacedEvent } from '../kit/append/decide-append.ts'
@@ -220,7 +214,7 @@ class MemoryItems implements Items {
   async countItems(collection: string, filter?: ItemFilter, options?: CountOptions): Promise<Count> {
     const exact = kit.checkCountOptions(options)
     const items = this.#walk(collection, kit.checkItemFilter(collection, filter))
-    const count = firstOf(items, exact ? Infinity : MOST_COUNTED + 1).length
+    const count = firstOf(items, exact ? Infinity : MAX_COUNTED + 1).length
     return kit.lookedCount(count, count, exact)
   }
 

@@ -1,7 +1,7 @@
 import { isLegalId } from '../../event/ids.ts'
 import type { ConversationPatch, ConversationRecord, UpdateOptions } from '../contract/conversation-record.ts'
 import type { Lease, SnapshotPart } from '../contract/store.ts'
-import { type Count, MOST_COUNTED, MOST_LOOKED_AT, type Page } from '../contract/query.ts'
+import { type Count, MAX_COUNTED, MAX_VISITED, type Page } from '../contract/query.ts'
 import { type CheckedLeaseQuery, checkLease, checkStatus, formatInstant, patchRecord } from '../kit/record.ts'
 import { conversationExists, unknownConversation } from '../kit/errors.ts'
 import { shardOf, FEED_CHANGE } from '../kit/feed.ts'
@@ -249,13 +249,13 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     const visited = walkSql(walk, query)
     const fits = comparisons(walk)
     const rows = yield* all<RecordRow>(
-      sql`SELECT ${statement(columns)} FROM (${visited} LIMIT ${statement(String(MOST_LOOKED_AT))}) AS w ${joins(columns)}
+      sql`SELECT ${statement(columns)} FROM (${visited} LIMIT ${statement(String(MAX_VISITED))}) AS w ${joins(columns)}
       WHERE ${fits} ORDER BY ${statement(visited.order)} LIMIT ${query.limit + 1}`,
     )
     const matches = rows.map(readRecord)
     if (matches.length > query.limit || fits.sql === allOf([]).sql) return lookedPage(query, matches, null)
     const last = yield* first<{ readonly conversation_id: string; readonly time: string }>(
-      sql`SELECT conversation_id, CAST(time AS text) AS time FROM (${visited} LIMIT 1 OFFSET ${statement(String(MOST_LOOKED_AT - 1))}) AS w`,
+      sql`SELECT conversation_id, CAST(time AS text) AS time FROM (${visited} LIMIT 1 OFFSET ${statement(String(MAX_VISITED - 1))}) AS w`,
     )
     const looked = last === undefined ? null : { time: BigInt(last.time), id: last.conversation_id }
     return lookedPage(query, matches, looked)
@@ -266,7 +266,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     const walk = countWalkOf(filter)
     const visited = walkSql(walk, { descending: false, after: null })
     const fits = comparisons(walk)
-    const limit = statement(exact ? '' : ` LIMIT ${MOST_COUNTED + 1}`)
+    const limit = statement(exact ? '' : ` LIMIT ${MAX_COUNTED + 1}`)
     const row = yield* first<{ readonly looked: Bigint; readonly fit: Bigint }>(
       sql`SELECT count(*) AS looked, coalesce(sum(CASE WHEN ${fits} THEN 1 ELSE 0 END), 0) AS fit
       FROM (${visited}${limit}) AS w ${joins(fits.sql)}`,

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Item } from '../contract/items.ts'
-import { type Count, MOST_COUNTED, type Page } from '../contract/query.ts'
+import { type Count, MAX_COUNTED, type Page } from '../contract/query.ts'
 import { type CheckedItemQuery, itemCursor, itemOf, mayBeItem } from '../kit/items.ts'
 import { lookedCount } from '../kit/query/conversation-query.ts'
 import { pageOf } from '../kit/query/page.ts'
@@ -68,7 +68,7 @@ export function itemReads(d: Dialect) {
   function* count(collection: string, query: CheckedItemQuery, exact: boolean): Work<Count> {
     const walked = walk(collection, query)
     // The order makes the database read the index, not the table with all collections.
-    const limit = statement(exact ? '' : `ORDER BY ${walked.order} LIMIT ${MOST_COUNTED + 1}`)
+    const limit = statement(exact ? '' : `ORDER BY ${walked.order} LIMIT ${MAX_COUNTED + 1}`)
     const row = yield* first<{ readonly looked: Bigint }>(
       sql`SELECT count(*) AS looked FROM (SELECT 1 AS one ${walked} ${limit}) AS w`,
     )

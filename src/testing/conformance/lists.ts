@@ -3,7 +3,7 @@ import type {
   ConversationOrder,
   ConversationRecord,
 } from '../../store/contract/conversation-record.ts'
-import { MOST_LOOKED_AT } from '../../store/contract/query.ts'
+import { MAX_VISITED } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { compareIds } from '../../store/kit/record.ts'
 import { allPages } from '../../store/kit/query/page.ts'
@@ -197,8 +197,8 @@ async function walk(store: Store, filter: ConversationFilter, limit: number): Pr
 
 export const LIST_BOUNDS: readonly Check[] = [
   large('list: a rare value is found through pages that can be short and have a cursor', async (store) => {
-    const count = MOST_LOOKED_AT + 150
-    const rare = new Set([3, 500, MOST_LOOKED_AT - 1, MOST_LOOKED_AT, count - 1])
+    const count = MAX_VISITED + 150
+    const rare = new Set([3, 500, MAX_VISITED - 1, MAX_VISITED, count - 1])
     for (let index = 0; index < count; index += 50) {
       const made = Array.from({ length: 50 }, (_, i) =>
         store.createConversation({

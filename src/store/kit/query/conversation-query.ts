@@ -5,14 +5,8 @@ import type {
   ConversationQuery,
   ConversationRecord,
 } from '../../contract/conversation-record.ts'
-import {
-  type Count,
-  type CountOptions,
-  MAX_PAGE_SIZE,
-  MOST_COUNTED,
-  type Page,
-} from '../../contract/query.ts'
-import { isKeepable, MOST_TAG, MOST_TAGS, STATUS, TAG_KEY } from '../record.ts'
+import { type Count, type CountOptions, MAX_PAGE_SIZE, MAX_COUNTED, type Page } from '../../contract/query.ts'
+import { isKeepable, MAX_TAG, MAX_TAGS, STATUS, TAG_KEY } from '../record.ts'
 import {
   checkBoolean,
   checkId,
@@ -104,8 +98,8 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
     isPossible:
       (title === null || isKeepable(title, Number.MAX_SAFE_INTEGER)) &&
       (status === null || status === '' || STATUS.test(status)) &&
-      tags.length <= MOST_TAGS &&
-      tags.every(([key, value]) => TAG_KEY.test(key) && isKeepable(value, MOST_TAG)),
+      tags.length <= MAX_TAGS &&
+      tags.every(([key, value]) => TAG_KEY.test(key) && isKeepable(value, MAX_TAG)),
     titleContains: title === null ? null : foldText(title),
     public: open === true ? null : open,
     keys: keys.filter((key) => key !== false),
@@ -175,7 +169,7 @@ export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
 /**
  * Returns a page of the matches of a walk. O(limit).
  * @param matches at most `limit` + 1 records; the additional one shows that a page follows
- * @param looked the last position read, if the walk ended at {@link MOST_LOOKED_AT}
+ * @param looked the last position read, if the walk ended at {@link MAX_VISITED}
  */
 export function lookedPage(
   query: CheckedConversationQuery,
@@ -189,11 +183,11 @@ export function lookedPage(
   return { items, cursor: looked && encodeCursor(query.scope, [String(looked.time), looked.id]) }
 }
 
-/** Returns the result of a count. `looked`: rows read, at most {@link MOST_COUNTED} + 1 unless `exact`. */
+/** Returns the result of a count. `looked`: rows read, at most {@link MAX_COUNTED} + 1 unless `exact`. */
 export const lookedCount = (count: number, looked: number, exact: boolean): Count =>
-  exact || looked <= MOST_COUNTED
+  exact || looked <= MAX_COUNTED
     ? { count, more: false }
-    : { count: Math.min(count, MOST_COUNTED), more: true }
+    : { count: Math.min(count, MAX_COUNTED), more: true }
 
 /** Whether a count must be exact. @throws `invalid_query`; `invalid_argument` for an unknown option. */
 export function checkCountOptions(options: CountOptions = {}): boolean {

@@ -230,7 +230,7 @@ export const scoreText = (line: string, size: number, includes: readonly TextCla
   }, 0)
 
 const PER_MILLI = 16_384n
-const MOST_WIDENED = 6
+const MAX_WIDENED = 6
 
 const millisOf = (time: bigint): bigint => (time - (((time % 1000n) + 1000n) % 1000n)) / 1000n
 
@@ -239,7 +239,7 @@ const millisOf = (time: bigint): bigint => (time - (((time % 1000n) + 1000n) % 1
  * has the position, try again with the next `attempt`, which chooses at random from a wider range.
  */
 export function textPlace(time: bigint, seq: number, attempt: number): bigint {
-  const range = Number(PER_MILLI) * 4 ** Math.min(attempt, MOST_WIDENED)
+  const range = Number(PER_MILLI) * 4 ** Math.min(attempt, MAX_WIDENED)
   const slot =
     attempt === 0 ? (seq % 4_096) * 4 + Math.floor(Math.random() * 4) : Math.floor(Math.random() * range)
   return millisOf(time) * PER_MILLI + BigInt(slot)
@@ -249,7 +249,7 @@ export function textPlace(time: bigint, seq: number, attempt: number): bigint {
 export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
 /** Returns a position above every text in the millisecond of `time`. */
 export const placeBehind = (time: bigint): bigint =>
-  (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
+  (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MAX_WIDENED)
 
 /** A hit, and its position in the index. */
 export interface FoundText {
