@@ -8,7 +8,7 @@ import { encodeState } from '../../src/state/read.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { headAt } from '../../test/model/naive.ts'
-import { readStatus } from '../../test/model/status.ts'
+import { readStatuses, type StatusReading } from '../../test/model/status.ts'
 import { type Node, pathOf, readTree, skipUpdates } from '../../test/model/tree.ts'
 import { describeBranch } from './describe.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
@@ -18,10 +18,11 @@ export function checkTree(facts: readonly Fact[]): void {
   const nodes = readTree(facts)
   const states = statesOf(facts)
   const state = states.at(-1) as State
+  const statuses = readStatuses(nodes)
   for (const [length, then] of states.entries()) {
     same('T2', `HEAD after ${length} facts`, then.log.head?.seq ?? null, headAt(nodes, length))
     const { status, error } = then.header
-    same('T5', `status after ${length} facts`, { status, error }, readStatus(nodes, length))
+    same('T5', `status after ${length} facts`, { status, error }, statuses[length])
   }
   same(
     'T6',
@@ -42,7 +43,7 @@ export function checkTree(facts: readonly Fact[]): void {
   )
   checkLeaves(state, nodes)
   for (const node of nodes) {
-    if (node.inTree && node.id !== null) checkStateAt(states, nodes, node, node.id)
+    if (node.inTree && node.id !== null) checkStateAt(states, nodes, node, statuses)
   }
   hold(
     'T4',
@@ -88,9 +89,8 @@ function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
 
 function checkLeaves(state: State, nodes: readonly Node[]): void {
   const real = nodes.filter((node) => node.inTree && node.kind !== 'ConversationStateUpdateEvent')
-  const ends = real.filter(({ position: index }) =>
-    real.every((other) => other.position === index || !pathOf(nodes, other.position).includes(index)),
-  )
+  const inner = new Set(real.flatMap(({ position }) => pathOf(nodes, position).slice(0, -1)))
+  const ends = real.filter(({ position }) => !inner.has(position))
   same(
     'T7',
     'leaves',
@@ -99,13 +99,19 @@ function checkLeaves(state: State, nodes: readonly Node[]): void {
   )
 }
 
-function checkStateAt(states: readonly State[], nodes: readonly Node[], node: Node, id: string): void {
+function checkStateAt(
+  states: readonly State[],
+  nodes: readonly Node[],
+  node: Node,
+  statuses: readonly StatusReading[],
+): void {
+  const id = node.id ?? ''
   const now = states.at(-1) as State
   const then = total('T4', `stateAt(${node.position})`, () => stateAt(now, id))
   same('T4', 'log length of the state at the event', then.log.entries.length, node.position + 1)
   same('T4', 'HEAD of the state at the event', then.log.head?.seq ?? null, skipUpdates(nodes, node.position))
   const { status, error } = then.header
-  same('T4', 'status of the state at the event', { status, error }, readStatus(nodes, node.position + 1))
+  same('T4', 'status of the state at the event', { status, error }, statuses[node.position + 1])
   if (node.head === node.position) {
     same(
       'T4',

@@ -5,7 +5,7 @@ import type { Event } from '../../src/event/types.ts'
 import { type BranchReading, readBranch } from './branch.ts'
 import type { Note, Situation } from './notes.ts'
 import { viewOf } from './naive.ts'
-import { readStatus } from './status.ts'
+import { readStatuses } from './status.ts'
 import { type Node, pathOf, readTree } from './tree.ts'
 import { joinReason, hasPendingCall, hasThinking, type Unit } from './unit.ts'
 
@@ -24,7 +24,7 @@ export function situationsOf(facts: readonly Fact[]): Set<Situation> {
     for (const item of viewOf(branch.units)) seen.add(item.event)
   }
   for (const event of seen) noteShown(event, note)
-  readStatus(nodes, nodes.length, note)
+  readStatuses(nodes, note)
   return result
 }
 

@@ -22,14 +22,18 @@ export interface StatusReading {
   readonly error: { readonly code: string; readonly detail: string; readonly event_id: string } | null
 }
 
-/** Status and error after the first `length` facts. */
-export function readStatus(nodes: readonly Node[], length: number, note: Note = ignoreNote): StatusReading {
+/** Status and error after each number of facts, from none to all: each depends on the facts before it only. */
+export function readStatuses(nodes: readonly Node[], note: Note = ignoreNote): StatusReading[] {
   let status = 'idle'
   let error: StatusReading['error'] = null
   /** Position at which the status last became paused. */
   let pausedAt = -1
-  for (const node of nodes.slice(0, length)) {
-    if (!node.inTree || node.event === null) continue
+  const readings: StatusReading[] = [{ status, error }]
+  for (const node of nodes) {
+    if (!node.inTree || node.event === null) {
+      readings.push({ status, error })
+      continue
+    }
     const before = status
     status = nextStatus(nodes, node, node.event, before, pausedAt, note) ?? before
     if (node.event.kind === 'ConversationErrorEvent' && status === 'error') {
@@ -39,8 +43,9 @@ export function readStatus(nodes: readonly Node[], length: number, note: Note = 
     else if (error !== null && node.event.kind !== 'ConversationErrorEvent') note('error_remains')
     if (status === 'paused' && before !== 'paused') pausedAt = node.position
     if (status === 'finished' && before !== 'finished') note('finished')
+    readings.push({ status, error })
   }
-  return { status, error }
+  return readings
 }
 
 const completes = (nodes: readonly Node[], node: Node): boolean =>

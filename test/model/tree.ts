@@ -96,6 +96,6 @@ export function skipUpdates(nodes: readonly Node[], index: number | null): numbe
 export function pathOf(nodes: readonly Node[], index: number | null): number[] {
   const path: number[] = []
   for (let position = index; position !== null; position = nodes[position]?.parent ?? null)
-    path.unshift(position)
-  return path
+    path.push(position)
+  return path.toReversed()
 }
