@@ -2,12 +2,13 @@
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
+import type { Fact } from '../src/event/quarantine.ts'
 import type { Event } from '../src/event/types.ts'
 import { condenserDecisions, scriptedSummariser } from './checks/condensers.ts'
 import { checkCondensing, checkFit, type Condensed } from './checks/context.ts'
 import { checkMarks, checkMasked, checkStable, type Masked } from './checks/sent.ts'
 import { hostileLog } from '../src/testing/index.ts'
-import { always, alwaysOnLegal, alwaysOnLogs, RUNS } from './run.ts'
+import { always, alwaysOnLegal, COSTLY_RUNS, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 const CONDENSED: readonly Condensed[] = [
@@ -35,12 +36,16 @@ const PROMPT: Event = {
 describe('K, context', () => {
   it('K1 to K3 and K5 hold on hostile logs', () => {
     const tally = new Tally<Condensed>()
-    always(fc.tuple(hostileLog(), fc.nat()), ([log, index]) => {
-      const result = new Set<Condensed>()
-      const facts = index % 2 === 0 ? log : log.toSpliced(index % (log.length + 1), 0, PROMPT)
-      checkCondensing(facts, (situation) => result.add(situation))
-      tally.count(result)
-    })
+    always(
+      fc.tuple(hostileLog(), fc.nat()),
+      ([log, index]) => {
+        const result = new Set<Condensed>()
+        const facts = index % 2 === 0 ? log : log.toSpliced(index % (log.length + 1), 0, PROMPT)
+        checkCondensing(facts, (situation) => result.add(situation))
+        tally.count(result)
+      },
+      COSTLY_RUNS,
+    )
     tally.require(CONDENSED)
   })
 
@@ -70,13 +75,15 @@ describe('K, context', () => {
 
   it('K6 to K8: request prefixes only grow, masking is stable, and cache breakpoints are valid', () => {
     const tally = new Tally<Masked>()
-    alwaysOnLogs((facts) => {
+    const check = (facts: readonly Fact[]): void => {
       const result = new Set<Masked>()
       checkStable(facts)
       checkMasked(facts, (happened) => result.add(happened))
       checkMarks(facts)
       tally.count(result)
-    })
+    }
+    always(hostileLog(), check, COSTLY_RUNS)
+    alwaysOnLegal(check)
     tally.require(['masked', 'waited', 'masked_again', 'kept_the_latest'])
   })
 })

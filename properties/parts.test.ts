@@ -21,6 +21,7 @@ import { jsonValue } from '../src/testing/json.ts'
 import { GRAMMARS } from '../test/messages/grammars.ts'
 import {
   checkPairs,
+  type Command,
   closing,
   command,
   isReply,
@@ -30,7 +31,7 @@ import {
   USER,
 } from './checks/server-tools.ts'
 import { REPLY_WIRES } from './replies/wires.ts'
-import { always, RUNS } from './run.ts'
+import { always, COSTLY_RUNS, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 const messagesOf = (events: readonly Event[]): NeutralMessage[] =>
@@ -77,7 +78,7 @@ describe.each(Object.entries(REPLY_WIRES))('M14, a reply of %s', (name, wire) =>
         }
         if (outputs.length > 0) tally.count(['named'])
       },
-      RUNS / 2,
+      COSTLY_RUNS,
     )
     tally.require(['named'])
   })
@@ -103,6 +104,7 @@ describe.each(Object.entries(REPLY_WIRES))('M14, a reply of %s', (name, wire) =>
           expect(violations).toEqual([])
         }
       },
+      COSTLY_RUNS,
     )
   })
 })
@@ -200,11 +202,13 @@ function garbled(parts: readonly JsonValue[], index: number, how: number, value:
 describe("M17, calls of a provider's own tools", () => {
   it('are sent with their results or not at all, also after a condensation, a cut or a fork', () => {
     const tally = new Tally<PairOccurrence>()
-    always(fc.array(command, { minLength: 2, maxLength: 10 }), (commands) => {
+    const commandLists = fc.array(command, { minLength: 2, maxLength: 10 })
+    const check = (commands: readonly Command[]): void => {
       const met = new Set<PairOccurrence>()
       checkPairs(commands, (happened) => met.add(happened))
       tally.count(met)
-    })
+    }
+    always(commandLists, check, RUNS / 2)
     tally.require(['together_in_two_replies', 'separated', 'both_condensed', 'both_cut', 'forked_between'])
   })
 

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { type Command, type Occurrence, PLAIN, playWire, type WorkOccurrence } from './checks/prefix.ts'
 import { GRAMMARS } from '../src/messages/grammars.ts'
-import { always, RUNS } from './run.ts'
+import { always, COSTLY_RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 import { type Part, type WireGrammar, WIRES } from './wire/reply.ts'
 
@@ -146,7 +146,7 @@ describe('M12, M13, M15 and M18, replies with working calls', () => {
     '%s: working calls change no earlier request',
     (grammar) => {
       const tally = new Tally<Occurrence>()
-      always(workPlans, (plan) => tally.count(playWire(grammar, plan)), RUNS / 2)
+      always(workPlans, (plan) => tally.count(playWire(grammar, plan)), COSTLY_RUNS)
       tally.require(WORK)
     },
   )
@@ -157,7 +157,7 @@ describe('M12, M13 and M15, replies in later requests', () => {
     '%s: a reply is sent after the messages that it saw, or without its signed parts',
     (grammar) => {
       const tally = new Tally<Occurrence>()
-      always(plans, (plan) => tally.count(playWire(grammar, plan)), RUNS / 2)
+      always(plans, (plan) => tally.count(playWire(grammar, plan)), COSTLY_RUNS)
       const signs: readonly Occurrence[] =
         grammar === 'openai-chat'
           ? []

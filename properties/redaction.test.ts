@@ -20,7 +20,7 @@ import { checkRedactedParts } from './checks/redacted-parts.ts'
 import { hold } from '../src/testing/failure.ts'
 import { GREEDY } from './greedy-rules.ts'
 import { eventWith, hiddenSecret } from './hidden-secrets.ts'
-import { always, alwaysOnLegal, RUNS } from './run.ts'
+import { always, alwaysOnLegal, COSTLY_RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 const greedy = () => fc.nat(GREEDY.length - 1)
@@ -92,7 +92,7 @@ describe('X, redaction', () => {
         const after = checkRedactedLog(facts, rulesAt(index))
         for (const judge of [checkGrammars, checkThinking, checkNeutral, checkWords]) judge(after)
       },
-      RUNS / 2,
+      COSTLY_RUNS,
     )
     tally.require(['absent_id', 'open_batch', 'signed_thinking', 'redacted_thinking', 'reused_call_id'])
   })

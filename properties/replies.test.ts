@@ -14,7 +14,7 @@ import { reduce, replay } from '../src/state/reduce.ts'
 import { decodeEvent } from '../src/event/decode.ts'
 import { jsonValue } from '../src/testing/json.ts'
 import { GRAMMARS } from '../test/messages/grammars.ts'
-import { always, RUNS } from './run.ts'
+import { always, COSTLY_RUNS, RUNS } from './run.ts'
 import { type ReplyWire, type Occurrence, REPLY_WIRES } from './replies/wires.ts'
 import { Tally } from './tally.ts'
 
@@ -164,7 +164,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12, a reply of %s', (_, wir
   it('is written unchanged, valid in all grammars, and without signed parts after a changed past', () => {
     let signed = 0
     const tally = new Tally<Occurrence>()
-    always(wire.reply, (reply) => {
+    const check = (reply: object): void => {
       const options = requests(wire)
       const { events } = wire.read(reply, options)
       const messages = toMessages(behind([...events, ...shown(events)]), closing)
@@ -175,7 +175,8 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12, a reply of %s', (_, wir
       signed += signedIn(wire.write(messages)).length
       expect(signedIn(wire.write(messages.with(BEFORE.length - 1, OTHER)))).toEqual([])
       tally.count(wire.occurred(reply))
-    })
+    }
+    always(wire.reply, check, RUNS / 2)
     expect(signed > 0).toBe(wire.occurs.includes('signed'))
     tally.require(wire.occurs)
   })
@@ -219,7 +220,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12, a reply of %s', (_, wir
           cuts += 1
         }
       },
-      RUNS / 2,
+      COSTLY_RUNS,
     )
     expect(cuts).toBeGreaterThan(5)
   })
@@ -234,7 +235,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12, a reply of %s', (_, wir
         expect(collector.end()).toEqual(wire.read(reply, requests(wire)))
         expect(deltas.map(({ content }) => content ?? '').join('')).toBe(wire.text(reply))
       },
-      RUNS / 2,
+      COSTLY_RUNS,
     )
   })
 
@@ -280,6 +281,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12, a reply of %s', (_, wir
         for (const value of [...values, ...wire.stream(reply, () => 2)]) collector.push(value as object)
         collector.end()
       },
+      RUNS / 2,
     )
   })
 })

@@ -8,6 +8,8 @@ import { count } from './counts.ts'
 
 /** Values per property. `npm run test:night` uses many more. */
 export const RUNS = Number(process.env['COLLOQUY_RUNS'] ?? 100)
+/** Values per property whose check takes over 10 ms. */
+export const COSTLY_RUNS = Math.ceil(RUNS / 4)
 const IS_REPLAY = process.env['COLLOQUY_PATH'] !== undefined
 
 /** @throws Error with the law, the minimal counterexample, its seed and its path */

@@ -9,7 +9,7 @@ import { backgroundLog } from './background-log.ts'
 import { checkTimeline } from './checks/timeline.ts'
 import { checkUIChunks } from './checks/ui-chunks.ts'
 import { checkUIMessages } from './checks/ui-messages.ts'
-import { always, alwaysOnLegal, RUNS } from './run.ts'
+import { always, alwaysOnLegal, COSTLY_RUNS, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 /** Ends with a decision on each call. */
@@ -28,11 +28,11 @@ describe('O, timeline and AI SDK messages', () => {
       checkTimeline(facts, (situation) => met.add(situation))
       tally.count(met)
     }
-    always(settled, check, RUNS / 2)
+    always(settled, check, COSTLY_RUNS)
     alwaysOnLegal(check)
     const statuses = ['pending', 'waiting', 'approved', 'held', 'started', 'completed', 'failed', 'rejected']
     tally.require([...statuses, 'forgotten', 'evicted', 'evicted and whole'])
-    always(backgroundLog(), check, RUNS / 2)
+    always(backgroundLog(), check, COSTLY_RUNS)
     tally.require(['working', 'progress', 'latest progress'])
   })
 
@@ -43,10 +43,10 @@ describe('O, timeline and AI SDK messages', () => {
       checkUIMessages(facts, (situation) => met.add(situation))
       tally.count(met)
     }
-    always(settled, check, RUNS / 4)
+    always(settled, check, COSTLY_RUNS)
     alwaysOnLegal(check)
     tally.require(['reply in an earlier turn'])
-    always(backgroundLog(), check, RUNS / 2)
+    always(backgroundLog(), check, COSTLY_RUNS)
     tally.require(['works', 'works with progress', 'progress in a later turn'])
     tally.require(['done', 'failed', 'cancelled', 'lost'])
   })

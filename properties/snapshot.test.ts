@@ -6,7 +6,7 @@ import { hostileLog } from '../src/testing/index.ts'
 import type { Across } from './checks/across.ts'
 import { checkDamage, checkSnapshots, type Damage } from './checks/snapshot.ts'
 import { staged } from './checks/staged.ts'
-import { always, alwaysOnLegal, RUNS } from './run.ts'
+import { always, alwaysOnLegal, COSTLY_RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 /** Must have occurred across a cut while R7 was checked. */
@@ -36,14 +36,18 @@ const damage = fc.record<Damage>({
 describe('R, snapshots', () => {
   it('R7 and R8 hold on hostile logs', () => {
     const tally = new Tally<Across>()
-    always(fc.tuple(hostileLog(), fc.nat(120)), ([facts, index]) => {
-      const result = new Set<Across>()
-      const met = (situation: Across) => result.add(situation)
-      checkSnapshots(facts, met)
-      const { log, cut } = staged(facts, index % (facts.length + 1))
-      checkSnapshots(log, met, [cut])
-      tally.count(result)
-    })
+    always(
+      fc.tuple(hostileLog(), fc.nat(120)),
+      ([facts, index]) => {
+        const result = new Set<Across>()
+        const met = (situation: Across) => result.add(situation)
+        checkSnapshots(facts, met)
+        const { log, cut } = staged(facts, index % (facts.length + 1))
+        checkSnapshots(log, met, [cut])
+        tally.count(result)
+      },
+      COSTLY_RUNS,
+    )
     tally.require(HOSTILE)
   })
 
@@ -54,6 +58,6 @@ describe('R, snapshots', () => {
   it('R9 holds on hostile logs', () => {
     const foreign = hostileLog().filter((facts) => facts.length > 0)
     const logs = fc.tuple(hostileLog(), foreign, fc.array(damage, { minLength: 8, maxLength: 16 }))
-    always(logs, ([facts, foreign, damages]) => void checkDamage(facts, foreign, damages), RUNS / 2)
+    always(logs, ([facts, foreign, damages]) => void checkDamage(facts, foreign, damages), COSTLY_RUNS)
   })
 })

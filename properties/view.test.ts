@@ -7,7 +7,7 @@ import type { Situation } from '../test/model/notes.ts'
 import { situationsOf } from '../test/model/situations.ts'
 import { checkPrefix } from './checks/grows.ts'
 import { checkUnits, checkViews } from './checks/view.ts'
-import { always, alwaysOnLegal } from './run.ts'
+import { always, alwaysOnLegal, COSTLY_RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 /** Must have occurred while V1 was checked. */
@@ -59,8 +59,7 @@ const HOSTILE: readonly Situation[] = [
   'fork',
 ]
 
-function checkView(facts: readonly Fact[]): void {
-  checkViews(facts)
+function checkChanges(facts: readonly Fact[]): void {
   checkUnits(facts)
   checkPrefix(facts)
 }
@@ -70,16 +69,18 @@ describe('V, view', () => {
     const tally = new Tally<Situation>()
     always(hostileLog(), (facts) => {
       tally.count(situationsOf(facts))
-      checkView(facts)
+      checkViews(facts)
     })
     tally.require(HOSTILE)
+    always(hostileLog(), checkChanges, COSTLY_RUNS)
   })
 
   it('V1 to V5 hold on legal logs', () => {
     const tally = new Tally<Situation>()
     alwaysOnLegal((facts) => {
       tally.count(situationsOf(facts))
-      checkView(facts)
+      checkViews(facts)
+      checkChanges(facts)
     })
     tally.require(['reply_placed'])
   })

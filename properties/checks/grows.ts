@@ -10,8 +10,23 @@ import { isPending, type Unit } from '../../src/view/units.ts'
 import { same } from '../../src/testing/failure.ts'
 import { GRAMMARS } from './messages.ts'
 
+/** A branch's messages, and its requests in the order of GRAMMARS. */
+interface Reading {
+  readonly messages: readonly NeutralMessage[]
+  readonly requests: readonly (readonly string[])[]
+}
+
 export function checkPrefix(facts: readonly Fact[]): void {
   const state = replay(facts)
+  const readings = new Map<Branch, Reading>()
+  const readingOf = (branch: Branch): Reading => {
+    const known = readings.get(branch)
+    if (known !== undefined) return known
+    const messages = toMessages({ ...state, branch })
+    const requests = messages.length === 0 ? [] : GRAMMARS.map(({ write }) => listLeavesIn(write(messages)))
+    readings.set(branch, { messages, requests })
+    return { messages, requests }
+  }
   for (const entry of state.log.entries) {
     const { event, parent } = entry
     if (
@@ -21,18 +36,19 @@ export function checkPrefix(facts: readonly Fact[]): void {
       event.kind === 'SystemPromptEvent'
     )
       continue
-    const after = { ...state, branch: branchOf(entry) }
+    const after = branchOf(entry)
     // A late reply goes before newer messages: compare only the units before it.
-    const before = upTo(placeOf(branchOf(parent), entry), { ...state, branch: branchOf(parent) })
-    if (changesInside(before.branch.view.units, after.branch.view.units)) continue
-    const [was, is] = [toMessages(before), toMessages(after)]
+    const before = upTo(placeOf(branchOf(parent), entry), branchOf(parent))
+    if (changesInside(before.view.units, after.view.units)) continue
+    const { messages: was, requests: allSent } = readingOf(before)
+    const { messages: is, requests: allSends } = readingOf(after)
     same('V5', `messages after position ${entry.seq}`, parts(is).slice(0, parts(was).length), parts(was))
     // A request with only a system prompt has a filler, which real messages replace.
     if (!was.some((message) => message.role !== 'system')) continue
-    for (const { name, write } of GRAMMARS) {
-      const [sent = [], sends] = [write(was), write(is)].map(listLeavesIn)
+    for (const [index, { name }] of GRAMMARS.entries()) {
+      const [all = [], sends] = [allSent[index], allSends[index]]
       // Later messages replace the filler after a final reply.
-      if (sent.at(-1)?.includes('[Go on.]') === true) sent.pop()
+      const sent = all.at(-1)?.includes('[Go on.]') === true ? all.slice(0, -1) : all
       same(
         'V5',
         `${name} after position ${entry.seq}`,
@@ -63,12 +79,10 @@ function placeOf({ view: { units } }: Branch, entry: Checkpoint): number {
   return units.length
 }
 
-function upTo(position: number, state: State): State {
-  const { branch } = state
-  return {
-    ...state,
-    branch: { ...branch, view: { ...branch.view, units: branch.view.units.range(0, position) } },
-  }
+function upTo(position: number, branch: Branch): Branch {
+  const { view } = branch
+  if (position === view.units.length) return branch
+  return { ...branch, view: { ...view, units: view.units.range(0, position) } }
 }
 
 type Units = State['branch']['view']['units']
