@@ -60,12 +60,15 @@ export interface NewFile {
   readonly text: string
 }
 
+/** Enough for less than 2 KiB: zlib's defaults reserve 300 KB per call. */
+const SMALL = { windowBits: 12, memLevel: 5, chunkSize: 2_048 }
+
 /** Compresses a file in one call: the zip library's stream allocates half a megabyte per file. */
 class DeflatedFile extends ZipPassThrough {
   override readonly compression = 8
 
   override process(bytes: Uint8Array, isLast: boolean): void {
-    this.ondata(null, deflateRawSync(bytes), isLast)
+    this.ondata(null, deflateRawSync(bytes, bytes.length < 2_048 ? SMALL : {}), isLast)
   }
 }
 
