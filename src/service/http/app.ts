@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { TrieRouter } from 'hono/router/trie-router'
 import { freezeJson } from '../../event/freeze.ts'
 import { type AllowOrigin, EXPOSED, preflight } from './cors.ts'
 import type { BodySpec, Operation, Reply } from './operation.ts'
@@ -29,8 +30,10 @@ interface AppOptions {
 }
 
 export function createApp(operations: readonly Operation[], options: AppOptions): Hono {
-  const app = new Hono<{ Variables: { operation: Operation; requestId: string } }>()
-  const methods = methodsAt(operations)
+  const app = new Hono<{ Variables: { operation: Operation; requestId: string } }>({
+    router: new TrieRouter(),
+  })
+  let methods: ReturnType<typeof methodsAt> | null = null
   const { maxBodyBytes = 16 * 2 ** 20 } = options
   app.use(async (context, next) => {
     const start = performance.now()
@@ -79,7 +82,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
     )
   }
   app.notFound((context) => {
-    const allowed = methods(context.req.path)
+    const allowed = (methods ??= methodsAt(operations))(context.req.path)
     const preflightResponse = preflight(context.req.raw, allowed, options.allowOrigin)
     if (preflightResponse !== null) return preflightResponse
     if (allowed.length === 0) return problem(new HttpProblem(404, 'Not Found'))
@@ -260,11 +263,7 @@ const byPrecedence = (operations: readonly Operation[]): Operation[] =>
     .toSorted((a, b) => Number(a.key > b.key) - Number(a.key < b.key))
     .map(({ operation }) => operation)
 
-const routeKey = ({ path }: Operation): string =>
-  path
-    .split('/')
-    .map((part) => (part.startsWith('{') ? '1' : '0'))
-    .join('')
+const routeKey = ({ path }: Operation): string => path.replaceAll(/[^/{]+/g, '0').replaceAll('{0', '1')
 
 export function methodsAt(operations: readonly Operation[]): (path: string) => string[] {
   const table = operations.map(({ method, path }) => ({
