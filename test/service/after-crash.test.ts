@@ -59,35 +59,41 @@ async function post(url: string, body: object): Promise<{ readonly id: string; r
 
 describe('a service restarted after a kill during a run', () => {
   it.each([
-    ['a message is posted', true, false],
-    ['a message is posted and its sender polls', true, true],
-    ['no client sends a request', false, false],
-  ])('replies and finishes the run when %s', async (name, says, polls) => {
+    ['a message is posted, whether its sender polls or not', [false, true]],
+    ['no client sends a request', [null]],
+  ])('replies and finishes the run when %s', async (name, senders) => {
     const file = join(mkdtempSync(join(tmpdir(), 'colloquy-crash-')), 'x.db')
     const first = await live(file, 'hang')
-    const { id } = await post(`${first.url}/api/conversations`, { initial_message: say('Slow.') })
-    expect(await first.line(), name).toBe('asked')
+    const ids: string[] = []
+    for (const _ of senders) {
+      const { id } = await post(`${first.url}/api/conversations`, { initial_message: say('Slow.') })
+      expect(await first.line(), name).toBe('asked')
+      ids.push(id)
+    }
     await kill(first.child)
     const { url } = await live(file, 'reply')
-    if (says)
-      await post(`${url}/api/conversations/${id}/events`, { ...say('And now?'), run: true, role: 'user' })
     const store = sqliteStore({ file })
     const engine = createEngine({ store })
-    const conversation = await engine.open(id)
-    const quit = new AbortController()
-    const poll = async (): Promise<void> => {
-      while (!quit.signal.aborted) {
-        await (await fetch(`${url}/api/conversations/${id}`)).json()
-        await sleep(10)
+    const finish = async (id: string, polls: boolean | null): Promise<void> => {
+      if (polls !== null)
+        await post(`${url}/api/conversations/${id}/events`, { ...say('And now?'), run: true, role: 'user' })
+      const conversation = await engine.open(id)
+      const quit = new AbortController()
+      const poll = async (): Promise<void> => {
+        while (!quit.signal.aborted) {
+          await (await fetch(`${url}/api/conversations/${id}`)).json()
+          await sleep(10)
+        }
       }
+      const polling = polls === true ? poll() : null
+      const { header, log } = await conversation.waitFor(['finished', 'paused'])
+      quit.abort()
+      await polling
+      expect(header.status).toBe('finished')
+      const reply = JSON.stringify([...log.entries].findLast(({ event }) => event?.source === 'agent')?.event)
+      expect(reply).toContain(polls === null ? 'Slow.' : 'And now?')
     }
-    const polling = polls ? poll() : null
-    const { header, log } = await conversation.waitFor(['finished', 'paused'])
-    quit.abort()
-    await polling
-    expect(header.status).toBe('finished')
-    const reply = JSON.stringify([...log.entries].findLast(({ event }) => event?.source === 'agent')?.event)
-    expect(reply).toContain(says ? 'And now?' : 'Slow.')
+    await Promise.all(ids.map((id, index) => finish(id, senders[index] ?? null)))
     // The run releases its lease after its last event.
     await expect.poll(() => store.listLeases({ expired: true })).toEqual([])
     await engine.close()
@@ -95,39 +101,47 @@ describe('a service restarted after a kill during a run', () => {
   })
 })
 
-describe('a message sent over a socket', () => {
-  it.each([0, 0, 1, 2, 4, 8, 16, 32])(
-    'gets one reply although the service is killed up to %s ms after its event',
-    async (delay) => {
-      const file = join(mkdtempSync(join(tmpdir(), 'colloquy-crash-')), 'x.db')
-      const first = await live(file, 'reply')
-      const { id } = await post(`${first.url}/api/conversations`, {})
-      const socket = new WebSocket(`${first.url.replace('http', 'ws')}/sockets/events/${id}`)
-      socket.addEventListener('error', () => undefined)
-      const { promise: returned, resolve } = Promise.withResolvers<string>()
-      socket.addEventListener('message', ({ data }) => {
-        if (String(data).includes('Said over a socket.')) resolve(String(data))
-      })
-      await new Promise((open) => socket.addEventListener('open', open))
-      socket.send(JSON.stringify({ role: 'user', ...say('Said over a socket.'), run: true }))
-      const { id: sentId } = JSON.parse(await returned)
-      if (delay > 0) await sleep(Math.random() * delay)
-      await kill(first.child)
-      await live(file, 'reply')
-      const store = sqliteStore({ file })
-      const engine = createEngine({ store })
-      const { log } = await (await engine.open(id)).waitFor('finished')
-      const messages = [...log.entries].flatMap(({ event }) =>
-        event?.kind === 'MessageEvent' ? [event] : [],
-      )
-      expect(messages.map(({ id: ofMessage, source }) => [source, ofMessage === sentId])).toEqual([
-        ['user', true],
-        ['agent', false],
-      ])
-      await engine.close()
-      await store.close()
-    },
-  )
+describe('messages sent over sockets', () => {
+  it('get one reply each although the service is killed up to 32 ms after their events, twice', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'colloquy-crash-')), 'x.db')
+    const store = sqliteStore({ file })
+    const engine = createEngine({ store })
+    let { child, url } = await live(file, 'reply')
+    for (let round = 0; round < 2; round += 1) {
+      const send = async (delay: number): Promise<() => Promise<readonly [string, string]>> => {
+        const { id } = await post(`${url}/api/conversations`, {})
+        const socket = new WebSocket(`${url.replace('http', 'ws')}/sockets/events/${id}`)
+        socket.addEventListener('error', () => undefined)
+        const { promise: returned, resolve } = Promise.withResolvers<string>()
+        socket.addEventListener('message', ({ data }) => {
+          if (String(data).includes('Said over a socket.')) resolve(String(data))
+        })
+        await new Promise((open) => socket.addEventListener('open', open))
+        return async () => {
+          await sleep(32 - Math.random() * delay)
+          socket.send(JSON.stringify({ role: 'user', ...say('Said over a socket.'), run: true }))
+          return [id, JSON.parse(await returned).id]
+        }
+      }
+      // A message with a longer delay is sent longer before the kill.
+      const senders = await Promise.all([0, 0, 1, 2, 4, 8, 16, 32].map(send))
+      const sent = await Promise.all(senders.map((start) => start()))
+      await kill(child)
+      ;({ child, url } = await live(file, 'reply'))
+      for (const [id, sentId] of sent) {
+        const { log } = await (await engine.open(id)).waitFor('finished')
+        const messages = [...log.entries].flatMap(({ event }) =>
+          event?.kind === 'MessageEvent' ? [event] : [],
+        )
+        expect(messages.map(({ id: ofMessage, source }) => [source, ofMessage === sentId])).toEqual([
+          ['user', true],
+          ['agent', false],
+        ])
+      }
+    }
+    await engine.close()
+    await store.close()
+  })
 })
 
 describe('two services over one store', () => {
