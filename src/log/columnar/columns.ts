@@ -36,6 +36,8 @@ export class Times {
   readonly #starts: Int32Array
   readonly #lengths: Uint8Array
   readonly #text: Uint8Array
+  /** The end of the last lookup. A later lookup in the same group continues there. */
+  #last = { next: -1, start: 0, text: '' }
 
   constructor(count: number, index: Uint8Array, text: Uint8Array) {
     const starts = Math.ceil(count / RESTART) * 4
@@ -46,18 +48,20 @@ export class Times {
 
   at(index: number): string | null {
     const restart = Math.floor(index / RESTART)
-    let start = this.#starts[restart] as number
-    let text = ''
-    for (let current = restart * RESTART; ; current += 1) {
-      const shared = this.#lengths[current * 2] as number
-      const length = this.#lengths[current * 2 + 1] as number
-      const none = length === NO_CODE
-      if (current === index && none) return null
-      const end = none ? start : start + length
-      text = text.slice(0, shared) + String.fromCharCode(...this.#text.subarray(start, end))
-      if (current === index) return text
+    let { next, start, text } = this.#last
+    if (next < restart * RESTART || next > index) {
+      next = restart * RESTART
+      start = this.#starts[restart] as number
+      text = ''
+    }
+    for (; next <= index; next += 1) {
+      const length = this.#lengths[next * 2 + 1] as number
+      const end = length === NO_CODE ? start : start + length
+      text = text.slice(0, this.#lengths[next * 2]) + String.fromCharCode(...this.#text.subarray(start, end))
       start = end
     }
+    this.#last = { next, start, text }
+    return this.#lengths[index * 2 + 1] === NO_CODE ? null : text
   }
 }
 
