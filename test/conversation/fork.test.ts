@@ -88,7 +88,7 @@ type Situation =
   | 'policy'
 
 describe.each(BACKENDS.names)('forks over %s', (name) => {
-  const share = name === 'memory' ? 1 / 4 : 1 / 40
+  const share = name === 'memory' ? 1 / 8 : 1 / 40
 
   it('a hostile log can be forked whole and from its events', async () => {
     const tally = new Tally<Situation>()
