@@ -20,6 +20,7 @@ import type { RunOptions } from '../../src/conversation/run/options.ts'
 import { isColloquyError } from '../../src/event/errors.ts'
 import { isToolResult } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
+import { RUNS } from '../../properties/run.ts'
 import { checkLog } from '../../src/laws/index.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
@@ -301,7 +302,7 @@ describe('the AG-UI adapter', () => {
         }
         await engine.close()
       }),
-      { numRuns: 100 },
+      { numRuns: Math.ceil(RUNS / 4) },
     )
   })
 
@@ -357,7 +358,7 @@ describe('the AG-UI adapter', () => {
         expect(items.filter(({ fact }) => 'source' in fact && fact.source === 'user').length).toBe(1)
         expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
       }),
-      { numRuns: 60 },
+      { numRuns: Math.ceil(RUNS / 4) },
     )
   })
 

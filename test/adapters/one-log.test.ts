@@ -20,6 +20,7 @@ import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { PlainChat, server } from '../conversation/ui-client.ts'
+import { RUNS } from '../../properties/run.ts'
 import { everyStore } from './stores.ts'
 import { askClaude } from './ask-claude.ts'
 
@@ -253,7 +254,7 @@ describe('three frameworks in any order', () => {
           await openedStore.close()
           releaseAll()
         }),
-        { numRuns: 20 },
+        { numRuns: Math.ceil(RUNS / (store === 'memory' ? 10 : 20)) },
       )
     })
 })
