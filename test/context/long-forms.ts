@@ -2,7 +2,8 @@
 
 import { type BuiltInPattern, builtInFinder } from '../../src/context/redaction/known-forms.ts'
 
-const [x, y] = ['x'.repeat(2 ** 24), 'y'.repeat(2 ** 24)]
+// Without optimization, half the length of redact-cost.test.ts overflows the engine's stack.
+const [x, y] = ['x'.repeat(2 ** 22), 'y'.repeat(2 ** 22)]
 
 const TEXTS: readonly (readonly [BuiltInPattern, string])[] = [
   ['sk', `sk-1${x}`],

@@ -90,11 +90,11 @@ describe('redaction of a text', () => {
   })
 })
 
-/** Longer than the step limit of a regular expression. */
-const LONG = 2 ** 24
+/** At this length the engine's stack overflows if a pattern keeps its steps, as test/linear.test.ts shows. */
+const LONG = 2 ** 23
 
-/** The built-in patterns, without a user's own. */
-const BUILT_IN = redactionRules({ secrets: [SECRET], key: 'k' })
+/** The built-in patterns, without a user's own. Without a key, since hashing such texts takes longest. */
+const BUILT_IN = redactionRules({ secrets: [SECRET] })
 
 /** For texts read by hand-written code, which has no step limit. */
 const READ = 2 ** 20
@@ -116,7 +116,7 @@ describe('redaction of very long texts', () => {
     ['an authorization header', `authorization: basic ${'x'.repeat(LONG)}`],
   ])('masks %s', (_, text) => {
     const error = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
-    expect(redact(error, BUILT_IN).error.slice(0, 100)).toContain('[redacted:')
+    expect(redact(error, BUILT_IN).error.slice(0, 100)).toContain('[redacted]')
   })
 
   // In a process that has compiled many patterns, Node.js does not optimize them.
