@@ -81,7 +81,7 @@ function indexRollout(
     if (what === 'collab_agent_spawn_end')
       spawned.set(stringOf(payload['call_id']), stringOf(payload['new_thread_id']))
     if (type !== 'response_item') continue
-    if (what === 'message') inItems.add(wordsIn(payload['content']))
+    if (what === 'message') inItems.add(textWithoutImageTags(payload['content']))
     else if (what.endsWith('_output')) results.add(stringOf(payload['call_id']))
     else if (what === 'reasoning')
       for (const list of [payload['summary'], payload['content']])
@@ -94,7 +94,7 @@ function indexRollout(
 
 const AROUND_IMAGE = /^<\/?image\b[^>]*>$/
 
-function wordsIn(content: unknown): string {
+function textWithoutImageTags(content: unknown): string {
   const parts = objectsOf(content)
   const hasImage = parts.some(({ type }) => type === 'input_image')
   return textIn(hasImage ? parts.filter(({ text }) => !AROUND_IMAGE.test(stringOf(text).trim())) : content)
@@ -149,7 +149,7 @@ function readItem(line: CodexLine, rollout: Rollout): void {
   const { writer, typed, turns } = rollout
   const origin = originOf(line)
   if (what === 'message') {
-    const isTyped = payload['role'] === 'user' && typed.has(wordsIn(payload['content']))
+    const isTyped = payload['role'] === 'user' && typed.has(textWithoutImageTags(payload['content']))
     if (isTyped) turns.push(writer.head)
     writer.say(isTyped ? 'user' : 'environment', contentOf(payload['content']), origin)
   } else if (what === 'agent_message') {
@@ -471,5 +471,5 @@ const isUserItem = ({ type, item }: RawObject): boolean =>
 
 function itemText({ item }: RawObject): string {
   const { content, text } = objectOf(item)
-  return wordsIn(content) || stringOf(text)
+  return textWithoutImageTags(content) || stringOf(text)
 }

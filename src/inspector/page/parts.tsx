@@ -150,7 +150,7 @@ export const roleOf = ({ tone, role }: Described): ComponentChild => (
   <span class={`role tone-${tone}`}>{role}</span>
 )
 
-export const saidOf = ({ subject, text }: Described): ComponentChild => (
+export const captionOf = ({ subject, text }: Described): ComponentChild => (
   <span class="said">
     {subject !== '' && <span class="subject">{subject}</span>}
     {text}

@@ -3,7 +3,7 @@
 import { Component, type ComponentChild, createRef } from 'preact'
 import type { Entry } from '../../log/entry.ts'
 import { type Lanes, NO_COLUMN } from '../model/lanes.ts'
-import { describe, roleOf, saidOf, digits } from './parts.tsx'
+import { describe, roleOf, captionOf, digits } from './parts.tsx'
 import { lengthOf, type Reader, type Session } from './session.ts'
 import { useMemo, useState } from 'preact/hooks'
 import { type SearchFilter, kindCounts } from '../model/search.ts'
@@ -206,7 +206,7 @@ function insideOf({ entry, lanes, flag }: RowProps): readonly ComponentChild[] {
     lanes !== null && laneOf(lanes.tree, entry.seq, entry.canBeHead),
     lanes !== null && lanes.calls !== null && laneOf(lanes.calls, entry.seq, true, 'calls'),
     roleOf(described),
-    saidOf(described),
+    captionOf(described),
     flag !== '' && (
       <span class={`flag sev sev-${flag}`} title="see Why">
         !

@@ -14,7 +14,7 @@ import {
   EventLinks,
   describe,
   roleOf,
-  saidOf,
+  captionOf,
   Section,
   digits,
 } from './parts.tsx'
@@ -151,7 +151,7 @@ class UnitBox extends Component<UnitProps> {
             return (
               <div class="item">
                 {roleOf(described)}
-                <span class="words">{saidOf(described)}</span>
+                <span class="words">{captionOf(described)}</span>
                 {number === 0 && tokens > 0 && (
                   <span class="tok" title="estimated tokens">
                     {digits(tokens)}
@@ -191,7 +191,7 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
         return (
           <div class="item quiet" key={item.id}>
             {roleOf(described)}
-            <span class="words">{saidOf(described)}</span>
+            <span class="words">{captionOf(described)}</span>
             <EventLink reader={reader} event={item.id} text="↗" />
           </div>
         )

@@ -15,7 +15,7 @@ import {
   KEY_SECTIONS,
   type KeyColumn,
   readKeys,
-  wordsIn,
+  int32sOf,
   Times,
 } from './columns.ts'
 import { type Label, type Seal, seal, aligned, sealOf, unseal } from './sealed.ts'
@@ -59,7 +59,7 @@ export class Chunk {
 
   private constructor(bytes: Uint8Array, sections: readonly Uint8Array[]) {
     const none = new Uint8Array(0)
-    const words = (index: number) => wordsIn(sections[index] ?? none)
+    const words = (index: number) => int32sOf(sections[index] ?? none)
     const [first = 0, count = 0, size = 0, dropCount = 0] = words(0)
     this.bytes = bytes
     this.first = first

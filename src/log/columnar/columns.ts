@@ -41,7 +41,7 @@ export class Times {
 
   constructor(count: number, index: Uint8Array, text: Uint8Array) {
     const starts = Math.ceil(count / RESTART) * 4
-    this.#starts = wordsIn(index.subarray(0, starts))
+    this.#starts = int32sOf(index.subarray(0, starts))
     this.#lengths = index.subarray(starts)
     this.#text = text
   }
@@ -76,7 +76,7 @@ export const bytesIn = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Ui
   new Uint8Array(buffer, byteOffset, byteLength)
 
 /** Returns a section as 32-bit integers, without a copy. */
-export const wordsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Array =>
+export const int32sOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Array =>
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 
 /**
@@ -105,7 +105,7 @@ export class Texts {
   #all: string | null = null
 
   constructor(ends: Uint8Array, bytes: Uint8Array) {
-    this.#ends = wordsIn(ends)
+    this.#ends = int32sOf(ends)
     this.#bytes = bytes
   }
 
@@ -160,8 +160,8 @@ export interface KeyColumn {
 export function readKeys([positions, hashes, ends, bytes]: readonly Uint8Array[]): KeyColumn {
   const none = new Uint8Array(0)
   return {
-    positions: wordsIn(positions ?? none),
-    hashes: wordsIn(hashes ?? none),
+    positions: int32sOf(positions ?? none),
+    hashes: int32sOf(hashes ?? none),
     texts: new Texts(ends ?? none, bytes ?? none),
   }
 }

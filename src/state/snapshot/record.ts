@@ -4,7 +4,7 @@ import { freezeJson } from '../../event/freeze.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { Event, ActionEvent } from '../../event/types.ts'
 import { aligned, seal, unseal, type Label, type Seal } from '../../log/columnar/sealed.ts'
-import { bytesIn, Texts, wordsIn, writeTexts } from '../../log/columnar/columns.ts'
+import { bytesIn, Texts, int32sOf, writeTexts } from '../../log/columnar/columns.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
 import {
   listPendingCallsIn,
@@ -256,8 +256,8 @@ export function readHead(bytes: Uint8Array): Head | null {
   const record = parse<StateRecord>(new TextDecoder().decode(text))
   const lines = new Texts(ends, texts)
   const bodies = new Map<number, Event>()
-  if (lines.count === 0) return { record, bodies, lacking: [...wordsIn(positions)] }
-  for (const [index, seq] of wordsIn(positions).entries()) bodies.set(seq, parse<Event>(lines.at(index)))
+  if (lines.count === 0) return { record, bodies, lacking: [...int32sOf(positions)] }
+  for (const [index, seq] of int32sOf(positions).entries()) bodies.set(seq, parse<Event>(lines.at(index)))
   return { record, bodies, lacking: [] }
 }
 
