@@ -3,6 +3,7 @@
 import type { Event } from '../../src/event/types.ts'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
+import { RUNS } from '../../properties/run.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { EventQuery } from '../../src/store/contract/query.ts'
@@ -63,7 +64,7 @@ describe.each(DRIVERS)('the SQLite store with %s', (driver) => {
         await Promise.all(stores.map((store) => store.close()))
         counts.runs += 1
       }),
-      { numRuns: 80 },
+      { numRuns: Math.ceil(RUNS / 4) },
     )
     expect(counts.deep).toBeGreaterThan(counts.runs / 2)
     expect(counts.paths).toBeGreaterThan(counts.runs / 4)
@@ -112,7 +113,7 @@ describe.each(DRIVERS)('the SQLite store with %s', (driver) => {
     const all = kinds.flatMap((kind) => sources.map((source) => ({ kind, source })))
     for (const store of stores) {
       await store.createConversation({ id: 'c' })
-      const log = Array.from({ length: 7 * all.length }, (_, i): Event => {
+      const log = Array.from({ length: 4 * all.length }, (_, i): Event => {
         const { kind, source } = all[(i * 7) % all.length] as (typeof all)[number]
         const common = { id: `e${i}`, source, timestamp: new Date(1e12 + i * 1000).toISOString() }
         // The path leaves a lane every six events.
@@ -127,7 +128,7 @@ describe.each(DRIVERS)('the SQLite store with %s', (driver) => {
       for (const limit of [1, 2, 5, 100]) {
         const query = {
           conversationId: 'c',
-          leafId: 'e83',
+          leafId: 'e47',
           limit,
           order,
           excludeKinds: ['TokenEvent' as const],

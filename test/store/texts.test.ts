@@ -411,7 +411,7 @@ describe('the text index of SQLite', () => {
     await store.replaceEvents?.('c', [{ before, after }])
     expect([await idsOf(store, 'secret'), await idsOf(store, 'gone')]).toEqual([[], ['a']])
     const steps = planOf(
-      (sql) => /colloquy_text\b|colloquy_text_pending/.test(sql) && sql.includes('seq = ?'),
+      (sql) => /colloquy_text\b|colloquy_text_pending/.test(sql) && sql.includes('seq = +?'),
     ).filter((step) => /^(SEARCH|SCAN) (t|colloquy_text_pending)\b/.test(step))
     expect(steps).toHaveLength(3)
     for (const step of steps) expect(step).toMatch(/(number|rowid)>\? AND (number|rowid)<\?/)

@@ -366,8 +366,8 @@ export class Connection {
   }
 
   #prepare(sql: string): Prepared {
-    // SQLite compiles a statement again for each value of a plain `LIMIT ?`, to plan with it.
-    const statement = this.database.prepare(sql.replaceAll('LIMIT ?', 'LIMIT 0 + ?'))
+    // SQLite may compile a statement again for each value of a plain `LIMIT ?` or `= ?`, to plan with it.
+    const statement = this.database.prepare(sql.replaceAll(/(LIMIT|[<=>]) \?/g, '$1 +?'))
     statement.setReadBigInts?.(false)
     statement.safeIntegers?.(false)
     const returnsRows = RETURNS_ROWS.test(sql)
