@@ -198,6 +198,33 @@ describe('a subagent', () => {
     await engine.close()
   })
 
+  it.each([
+    ['without its own policy, executes its calls without confirmation', undefined, 'finished', ['x']],
+    [
+      'with its own policy, stops at a call that needs confirmation',
+      () => true,
+      'waiting_for_confirmation',
+      [],
+    ],
+  ])('%s', async (_, policy, status, executed) => {
+    const { engine, conversation } = await startConversation()
+    const child = script([[call('x')], [says('found it')]])
+    const { step, requests } = stepWith(
+      [helper(child.step, { run: { ...(policy !== undefined && { policy }) } })],
+      [asksHelper('a')],
+      [says('done')],
+    )
+    expect(await conversation.run(step, { policy: () => true })).toMatchObject({
+      status: 'waiting_for_confirmation',
+    })
+    await conversation.approve(['a'])
+    await conversation.run(step, { policy: () => true })
+    expect(child.executed).toEqual(executed)
+    expect(await conversation.children()).toMatchObject([{ status }])
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', is_error: status !== 'finished' })
+    await engine.close()
+  })
+
   it('is limited in depth and number', async () => {
     const { engine, conversation } = await startConversation()
     let depth = 0
