@@ -115,7 +115,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
     name: 'timestamps are read from a wrong position after a restart point',
     file: 'log/columnar/columns.ts',
     find: 'start = end\n',
-    replace: 'start = end + (current === 9 ? 1 : 0)\n',
+    replace: 'start = end + (next === 9 ? 1 : 0)\n',
   },
   {
     name: 'a snapshot stores results as their own calls',
