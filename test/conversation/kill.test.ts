@@ -91,8 +91,9 @@ function checkOutput(log: readonly StoredEvent[], { lines }: Output): void {
   const executed: string[] = []
   let last = -1
   for (const line of lines) {
-    if (line[0] === 'stored') for (const [seq, id] of line[1]) expect(log[seq]?.id).toBe(id)
-    if (line[0] === 'appended') for (const id of line[1]) expect(index.get(id), id).toBeDefined()
+    if (line[0] === 'stored')
+      expect(line[1].map(([seq]) => log[seq]?.id)).toEqual(line[1].map(([, id]) => id))
+    if (line[0] === 'appended') expect(line[1].filter((id) => !index.has(id))).toEqual([])
     if (line[0] === 'executed') executed.push(line[1])
     const seqs =
       line[0] === 'stored'
@@ -100,10 +101,8 @@ function checkOutput(log: readonly StoredEvent[], { lines }: Output): void {
         : line[0] === 'appended'
           ? line[1].map((id) => index.get(id) as number)
           : []
-    for (const seq of seqs) {
-      expect(seq).toBeGreaterThan(last)
-      last = seq
-    }
+    expect(seqs.filter((seq, i) => seq <= (seqs[i - 1] ?? last))).toEqual([])
+    last = seqs.at(-1) ?? last
   }
   // The start of a call is logged before it executes. It starts again only after an approval.
   for (const [id, times] of Map.groupBy(executed, (each) => each)) {
@@ -213,8 +212,9 @@ describe.each(BACKENDS.names.filter((name) => name !== 'memory'))(
             const after = await logOf(store)
             expect(after.map(toLogged)).toEqual([...before.map(toLogged), ...recovery.events])
             const state = await conversation.state()
-            expect(encodeState(state)).toBe(encodeState(replayed(after)))
-            expect(await conversation.messages()).toEqual(toMessages(replayed(after)))
+            const refolded = replayed(after)
+            expect(encodeState(state)).toBe(encodeState(refolded))
+            expect(await conversation.messages()).toEqual(toMessages(refolded))
             if (recovery.outcome === 'recovered') {
               recovered += 1
               expect(openCallsOf(state)).toEqual([])
