@@ -38,17 +38,17 @@ describe.each(BACKENDS.names)('two engines over %s', (name) => {
     const all = await openEngines(await BACKENDS.make(name))
     await Promise.all(
       all.flatMap(({ conversation }, who) =>
-        range(40).map((n) => conversation.append([user(`${who}.${n}`), user(`${who}.${n}+`)])),
+        range(20).map((n) => conversation.append([user(`${who}.${n}`), user(`${who}.${n}+`)])),
       ),
     )
     const log = await logOf(all[0].store)
-    expect(log.length).toBe(160)
+    expect(log.length).toBe(80)
     expect(log.map(({ parentId }) => parentId)).toEqual([null, ...log.slice(0, -1).map(({ id }) => id)])
     for (const who of [0, 1]) {
       const ids = log.flatMap(({ id }) => (id?.startsWith(`${who}.`) === true ? [id] : []))
-      expect(ids).toEqual(range(40).flatMap((n) => [`${who}.${n}`, `${who}.${n}+`]))
+      expect(ids).toEqual(range(20).flatMap((n) => [`${who}.${n}`, `${who}.${n}+`]))
     }
-    for (const { conversation } of all) expect((await conversation.state()).log.entries.length).toBe(160)
+    for (const { conversation } of all) expect((await conversation.state()).log.entries.length).toBe(80)
     await Promise.all(all.map(({ close }) => close()))
   })
 
@@ -71,7 +71,7 @@ describe.each(BACKENDS.names)('two engines over %s', (name) => {
 
   it('approve, reject, pause and resume concurrently, and decide on the latest state', async () => {
     const [one, two] = await openEngines(await BACKENDS.make(name))
-    for (const round of range(12)) {
+    for (const round of range(6)) {
       const ids = [`a${round}`, `b${round}`]
       await one.conversation.append([
         ...ids.map((id) => action(id, { response: `r${round}` })),
@@ -108,7 +108,7 @@ describe.each(BACKENDS.names)('two engines over %s', (name) => {
 
   it('attach results to calls on other branches while HEAD moves', async () => {
     const [one, two] = await openEngines(await BACKENDS.make(name))
-    const calls = range(20).map((n) => action(`a${n}`))
+    const calls = range(12).map((n) => action(`a${n}`))
     await one.conversation.append(user('root'))
     for (const call of calls) {
       await one.conversation.navigate('root')
@@ -116,7 +116,7 @@ describe.each(BACKENDS.names)('two engines over %s', (name) => {
     }
     await Promise.all([
       ...calls.map((call) => two.conversation.append(observe(`o-${call.id}`, call))),
-      ...range(20).map((n) => one.conversation.navigate(n % 3 === 0 ? 'root' : `a${(n * 7) % 20}`)),
+      ...range(12).map((n) => one.conversation.navigate(n % 3 === 0 ? 'root' : `a${(n * 7) % 12}`)),
     ])
     const log = await logOf(one.store)
     for (const call of calls) expect(log.find(({ id }) => id === `o-${call.id}`)?.parentId).toBe(call.id)
@@ -135,7 +135,8 @@ describe.each(BACKENDS.names)('two engines over %s', (name) => {
       all.map(async ({ conversation }, who) => {
         const pick = random(who + 1)
         const messages: (readonly LoggedEvent[])[] = []
-        for (const n of range(120)) {
+        // Operations take longer in a database, so fewer are performed.
+        for (const n of range(name === 'memory' ? 120 : 60)) {
           const outcome = await performOperation(
             conversation,
             OPERATION_NAMES[pick(OPERATION_NAMES.length)] as string,
