@@ -255,7 +255,7 @@ describe.each(BACKENDS.names)('a conversation over %s', (name) => {
     const store = backend.open()
     for (const cacheBytes of [0, 1, 20_000]) {
       const engine = createEngine({ store, cacheBytes })
-      const count = name === 'memory' ? 60 : 30
+      const count = name === 'memory' ? 60 : 20
       const idOf = (n: number): string => `m${cacheBytes}-${n}`
       await Promise.all(Array.from({ length: count }, (_, n) => engine.create({ id: idOf(n) })))
       for (let turn = 0; turn < 3; turn += 1) {
