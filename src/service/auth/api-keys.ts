@@ -1,5 +1,6 @@
 /** API keys. Only their hashes are stored, so that a stolen database contains no key. */
 
+import { newHash } from '../../event/sha-256.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { recordsOf, risingClock } from '../records.ts'
 
@@ -118,9 +119,9 @@ function shown({ hash: _hash, ...info }: StoredKey): ApiKeyInfo {
 const encoder = new TextEncoder()
 
 export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
-  const input = typeof data === 'string' ? encoder.encode(data) : data
-  const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', input))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+  const hash = newHash()
+  hash.update(typeof data === 'string' ? encoder.encode(data) : data)
+  return hash.digest('hex')
 }
 
 /** Whether two hashes are equal, in a time that depends only on their length. */
