@@ -38,6 +38,8 @@ export interface ApiDocument {
   readonly complaint: (method: string, path: string, response: Response, text: string) => string | null
 }
 
+const ANY: Schema = {}
+
 /** Statuses that every request may get without being documented. */
 const ALWAYS: ReadonlySet<number> = new Set([404, 405])
 
@@ -56,13 +58,16 @@ function documentOf(raw: ApiDocument['raw']): ApiDocument {
   const definitions = JSON.parse(
     JSON.stringify(raw.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
   )
-  const checks = new Map<string, z.ZodType>()
+  // A schema's text is compared once: operations share few large schemas, which are costly to serialize.
+  const checksByText = new Map<string, z.ZodType>()
+  const checks = new Map<Schema, z.ZodType>()
   const checkOf = (schema: Schema): z.ZodType => {
-    const text = JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')
-    const known = checks.get(text)
+    const known = checks.get(schema)
     if (known !== undefined) return known
-    const check = z.fromJSONSchema({ ...JSON.parse(text), $defs: definitions })
-    checks.set(text, check)
+    const text = JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')
+    const check = checksByText.get(text) ?? z.fromJSONSchema({ ...JSON.parse(text), $defs: definitions })
+    checksByText.set(text, check)
+    checks.set(schema, check)
     return check
   }
   const problem = { $ref: '#/components/schemas/Problem' }
@@ -82,7 +87,7 @@ function documentOf(raw: ApiDocument['raw']): ApiDocument {
         return type.startsWith(wanted) ? null : `is ${type}, not ${wanted}`
       }
       if (!type.startsWith('application/json')) return `is ${type}, not JSON`
-      const schema = content?.['application/json']?.schema ?? (response.status >= 400 ? problem : {})
+      const schema = content?.['application/json']?.schema ?? (response.status >= 400 ? problem : ANY)
       const { success, error } = checkOf(schema).safeParse(JSON.parse(text))
       return success
         ? null
@@ -114,6 +119,15 @@ function operationsOf(raw: ApiDocument['raw']): DocumentedOperation[] {
   )
 }
 
+const segments = new Map<string, readonly string[]>()
+
+/** Returns the segments of a documented path. */
+function segmentsOf(path: string): readonly string[] {
+  const known = segments.get(path) ?? path.split('/')
+  segments.set(path, known)
+  return known
+}
+
 /** Returns the operation of a request: literal segments win over parameters. */
 export function operationAt(
   operations: readonly DocumentedOperation[],
@@ -121,11 +135,11 @@ export function operationAt(
   path: string,
 ): DocumentedOperation | undefined {
   const parts = path.split('/')
+  const documentedMethod = method === 'HEAD' ? 'GET' : method
   const fits = operations.filter((operation) => {
-    const pattern = operation.path.split('/')
-    const documentedMethod = method === 'HEAD' ? 'GET' : method
+    if (operation.method !== documentedMethod) return false
+    const pattern = segmentsOf(operation.path)
     return (
-      operation.method === documentedMethod &&
       pattern.length === parts.length &&
       pattern.every((part, index) => (part.startsWith('{') ? parts[index] !== '' : part === parts[index]))
     )

@@ -62,6 +62,9 @@ export const hostileJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(null, true, -1, 0, 1e300, -0, [], {}, [[]], JSON.parse('{"__proto__":{"a":1}}')),
 )
 
+// Shared, because creating it costs more than generating thousands of names.
+const fieldName = fc.stringMatching(/^[a-z][a-z0-9]{0,6}$/)
+
 /** Values that fit a schema; `known` are texts with a meaning in the service. */
 export function fitting(
   schema: Schema,
@@ -143,7 +146,7 @@ function fittingObject(
   const more = schema['additionalProperties']
   if (more === false || (more === undefined && properties.length > 0)) return fields
   const others = fc.dictionary(
-    fc.stringMatching(/^[a-z][a-z0-9]{0,6}$/),
+    fieldName,
     typeof more === 'object' && more !== null ? below(more as Schema) : fc.jsonValue({ maxDepth: 1 }),
     { maxKeys: 3 },
   )
