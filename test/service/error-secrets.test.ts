@@ -21,8 +21,8 @@ const MAX_BYTES = 32_768
 
 const secret = fc.oneof(
   fc.constant(TOKEN),
-  fc.nat(300_000).map((length) => `${'x'.repeat(length)} ${TOKEN}`),
-  fc.nat(300_000).map((length) => `${TOKEN} ${'x '.repeat(length / 2)}`),
+  fc.nat(100_000).map((length) => `${'x'.repeat(length)} ${TOKEN}`),
+  fc.nat(100_000).map((length) => `${TOKEN} ${'x '.repeat(length / 2)}`),
   fc.constantFrom(...NAMES).map((name) => ({ [name]: VALUE })),
   fc.constantFrom(...NAMES).map((name) => ({ [name]: [{ deep: VALUE }, VALUE] })),
   fc.constant({ [TOKEN]: 1 }),
@@ -51,11 +51,11 @@ const { value } = fc.letrec((tie) => ({
   ),
 }))
 const wide = fc
-  .nat(5_000)
+  .nat(2_000)
   .map((length) =>
     Object.fromEntries(Array.from({ length }, (_, index) => [`${TOKEN}${index}`, { password: VALUE }])),
   )
-const deep = fc.integer({ min: 1, max: 400 }).map((depth) => {
+const deep = fc.integer({ min: 1, max: 200 }).map((depth) => {
   let inner: unknown = { password: VALUE }
   for (let index = 0; index < depth; index += 1)
     inner = { [`field ${'x'.repeat(500)}`]: inner, [TOKEN]: TOKEN }
