@@ -83,9 +83,12 @@ function requestTimesOf(state: State): string[] {
 const requestTimesIn = (spans: readonly Span[]): string[] =>
   spans.filter(({ name }) => name.startsWith('chat')).map((span) => span.startTimeUnixNano)
 
+/** Shared by all nodes, because creating an arbitrary of logs costs more than a draw. */
+const logs = hostileLog()
+
 /** Children are linked to any call of their parent, or to none. */
 const trees = (depth: number, id = 'c'): fc.Arbitrary<StateTree> =>
-  hostileLog().chain((facts) => {
+  logs.chain((facts) => {
     const state = replay(facts)
     const calls = toTimeline(state).flatMap((item) => (item.type === 'call' ? [item.id] : []))
     const child = (index: number): fc.Arbitrary<StateTree> =>
@@ -123,7 +126,7 @@ const nodesOf = (tree: StateTree): StateTree[] => [tree, ...tree.children.flatMa
 describe('E10, exports for other tools', () => {
   it('E10: a trajectory reads back with every message and call of the branch', () => {
     always(
-      hostileLog(),
+      logs,
       (facts) => {
         const state = replay(facts)
         const written = total('E10', 'toAtif', () => toAtif(state))
@@ -144,7 +147,7 @@ describe('E10, exports for other tools', () => {
 
   it('E10: spans are deterministic, nested in one trace, and one for each result and turn', () => {
     always(
-      hostileLog(),
+      logs,
       (facts) => {
         const state = replay(facts)
         const spans = total('E10', 'toSpans', () => spansOf(state))

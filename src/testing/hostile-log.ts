@@ -16,12 +16,12 @@ import { anyText } from './text.ts'
  * fc.assert(fc.property(hostileLog(), facts => replay(facts).log.entries.length === facts.length))
  */
 export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
+  const step = phrase()
+  const phrases = (maxLength: number) => fc.array(step, { maxLength, size: 'max' })
   return weighed([11, phrases(18)], [1, phrases(60)]).map((list) =>
     writeHostileLog(list.flat().slice(0, 120)),
   )
 }
-
-const phrases = (maxLength: number) => fc.array(phrase(), { maxLength, size: 'max' })
 
 /** The log so far. Each step receives this log, so that the step can refer to earlier facts. */
 interface Written {
