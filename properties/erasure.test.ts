@@ -15,8 +15,7 @@ import { checkSameShape } from './checks/redaction.ts'
 import { eventWith } from './hidden-secrets.ts'
 import { always, RUNS } from './run.ts'
 
-function erasedLog(facts: readonly Fact[], position: number): readonly Fact[] | null {
-  const state = replay(facts)
+function erasedLog(facts: readonly Fact[], position: number, state = replay(facts)): readonly Fact[] | null {
   const entry = state.log.entries.get(position)
   if (entry?.inTree !== true || entry.id === null || isPendingCall(state, entry.id)) return null
   const after = [...facts]
@@ -33,8 +32,9 @@ function erasedLog(facts: readonly Fact[], position: number): readonly Fact[] | 
 
 /** Checks requests for only one of the erasures. */
 function checkErased([facts, nth]: readonly [readonly Fact[], number]): void {
+  const state = replay(facts)
   const logs = facts.flatMap((_, position) => {
-    const after = erasedLog(facts, position)
+    const after = erasedLog(facts, position, state)
     if (after === null) return []
     checkSameShape(facts, after)
     same('X10', 'erased again', erasedLog(after, position), after)
@@ -93,7 +93,7 @@ describe('X10, erasure', () => {
   })
 
   it('keeps tree, pairing, views, status and valid requests in a hostile log', () => {
-    always(fc.tuple(hostileLog(), fc.nat()), checkErased, RUNS / 5)
+    always(fc.tuple(hostileLog(), fc.nat()), checkErased, RUNS / 10)
   })
 
   it('keeps the batch of a call with reasoning or with a blank thought', () => {

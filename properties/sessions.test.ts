@@ -224,7 +224,7 @@ describe('E9, sessions of other agents', () => {
   it.each(FORMS)('E9: reading a session of $name has a constant cost per value', (form) => {
     const reads = (turns: number): number =>
       readsPerValue(form.write(longScript(turns, form.can)), form.format)
-    const [short, long] = [reads(20), reads(160)]
+    const [short, long] = [reads(20), reads(60)]
     hold('E9', long <= short * 1.1, () => `${long} reads of a value, but ${short} in a short session`)
   })
 })
