@@ -68,15 +68,15 @@ const dateOf = (id: number): string =>
   new Date(Date.UTC(2024, 4, 1, 10) + id * 61_000).toISOString().replace('Z', '000Z')
 
 /**
- * A table of 5,000 rows in 50 interleaved chats. Every fifth chat is unknown, and every seventh row of a chat
+ * A table of 1,000 rows in ten interleaved chats. Every fifth chat is unknown, and every seventh row of a chat
  * is a result without a call.
  */
 function tables() {
-  const rows = Array.from({ length: 5_000 }, (_, index) => {
+  const rows = Array.from({ length: 1_000 }, (_, index) => {
     const id = index * 2 + 1
     // Chats are interleaved.
-    const row = { id, chat_id: `c${index % 50}`, created_at: dateOf(id) }
-    const turn = Math.floor(index / 50)
+    const row = { id, chat_id: `c${index % 10}`, created_at: dateOf(id) }
+    const turn = Math.floor(index / 10)
     const call = { id: `call-${turn}`, type: 'function', function: { name: 'ls', arguments: '{}' } }
     if (turn % 7 === 3)
       return { ...row, role: 'tool', content: `Orphan ${id}`, tool_calls: null, tool_call_id: `lost-${id}` }
@@ -85,7 +85,7 @@ function tables() {
       return { ...row, role: 'tool', content: `Result ${id}`, tool_call_id: `call-${turn - 1}` }
     return { ...row, role: turn % 2 === 0 ? 'user' : 'assistant', content: `Text ${id}`, tool_calls: null }
   })
-  const chats = Array.from({ length: 50 }, (_, number) => ({
+  const chats = Array.from({ length: 10 }, (_, number) => ({
     id: `c${number}`,
     user_id: `u${number % 3}`,
     title: `Chat ${number}`,
@@ -94,7 +94,7 @@ function tables() {
   return { rows, chats }
 }
 
-it('the migration in docs/importing.md keeps the ids, dates and contents of 5,000 rows', async () => {
+it('the migration in docs/importing.md keeps the ids, dates and contents of 1,000 rows', async () => {
   const block = blocks('ts', 'docs/importing.md').find(({ heading }) => heading === MIGRATION)
   const [functions = ''] = (block?.code ?? '').split('\n// SELECT')
   const { migrate } = (await import(write('migrate.ts', `${functions}\nexport { migrate }`))) as {
