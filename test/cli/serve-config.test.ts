@@ -9,7 +9,7 @@ import { DEFAULT_PORT } from '../../src/service/node/server.ts'
 import { blocks } from '../pages.ts'
 import { Receiver, SECRET as HOOK_SECRET } from '../service/receiver.ts'
 import { processesIn, server as serverCommand, until } from '../service/sandbox-commands.ts'
-import { SECRET, startServer } from './start-server.ts'
+import { SECRET, serveInProcess, startServer } from './start-server.ts'
 import { colloquy, folder } from './run-command.ts'
 
 /** Sends a request and returns the JSON response. */
@@ -60,7 +60,7 @@ describe('colloquy serve without options', () => {
 
   it('has no workspace and no editor, and rejects an API key', async () => {
     const path = folder({})
-    const { url } = await startServer([], { cwd: path() })
+    const { url } = await serveInProcess(['--db', path('x.db')])
     const createUrl = `${url}/api/file/create_directory?path=${path('new')}`
     expect((await fetch(createUrl, { method: 'POST' })).status).toBe(403)
     expect(await request(`${url}/api/vscode/url`)).toEqual({ url: null })
@@ -71,7 +71,7 @@ describe('colloquy serve without options', () => {
 
   it('exits with an error when its port is in use', async () => {
     const path = folder({})
-    const { url } = await startServer([], { cwd: path() })
+    const { url } = await serveInProcess(['--db', path('a.db')])
     const { port } = new URL(url)
     const second = startServer(['--db', 'b.db', '--port', port], { cwd: path() })
     await expect(second).rejects.toThrow(
@@ -131,8 +131,8 @@ describe('colloquy serve --config', () => {
       retry_delay: 10,
     }
     const path = folder({ 'c.json': JSON.stringify({ webhooks: [webhook] }) })
-    const server = await startServer(['--db', path('x.db'), '--config', path('c.json')], {
-      env: { HOOK: HOOK_SECRET },
+    const server = await serveInProcess(['--db', path('x.db'), '--config', path('c.json')], {
+      HOOK: HOOK_SECRET,
     })
     await request(`${server.url}/api/conversations`, 'POST', { conversation_id: 'c' })
     await request(`${server.url}/api/conversations/c/events`, 'POST', {
@@ -140,7 +140,7 @@ describe('colloquy serve --config', () => {
       content: [{ text: 'Hi' }],
     })
     await until(() => receiver.events('c').length > 0)
-    const { out, log } = await server.stop('SIGTERM')
+    const { out, log } = await server.stop()
     expect(receiver.forged).toBe(0)
     expect(out).toContain('1 webhook receives events\n')
     expect(log.filter(({ level }) => level !== 'info')).toMatchObject([
@@ -157,11 +157,11 @@ describe('colloquy serve --config', () => {
   it('logs a failed start of a conversation with the error of its sandbox', async () => {
     const specs = [{ id: 'none', command: ['no-such-program-of-mine'], health: '/alive' }]
     const path = folder({ 'c.json': JSON.stringify({ sandbox_specs: specs }) })
-    const server = await startServer(['--db', path('x.db'), '--config', path('c.json')])
+    const server = await serveInProcess(['--db', path('x.db'), '--config', path('c.json')])
     const { id } = await request<{ id: string }>(`${server.url}/api/v1/app-conversations`, 'POST', {})
     const tasks = `${server.url}/api/v1/app-conversations/start-tasks?ids=${id}`
     await until(async () => (await request<{ status: string }[]>(tasks))[0]?.status === 'ERROR')
-    const { log } = await server.stop('SIGTERM')
+    const { log } = await server.stop()
     expect(log.filter(({ level }) => level !== 'info')).toMatchObject([
       {
         level: 'warn',
@@ -183,7 +183,7 @@ describe('colloquy serve --config', () => {
     const location = folder({ 'c.json': JSON.stringify(file), 'work/a.txt': '' })
     const args = ['--db', location('x.db'), '--config', location('c.json'), '--workspace', location('work')]
     const env = { TOKEN: 'the-token', [SECRET]: 'a secret of some length' }
-    const first = await startServer(args, { env })
+    const first = await serveInProcess(args, env)
     const post = async (path: string, body: object): Promise<number> =>
       (await fetch(`${first.url}${path}`, { method: 'POST', body: JSON.stringify(body) })).status
     expect(await request(`${first.url}/api/vscode/url`)).toEqual({
@@ -200,13 +200,13 @@ describe('colloquy serve --config', () => {
     const stream = `${first.url}/api/conversations/c/events/stream`
     const openStream = await fetch(stream)
     expect([openStream.status, (await fetch(stream)).status]).toEqual([200, 429])
-    const { out } = await first.stop('SIGTERM')
+    const { out } = await first.stop()
     expect(out).toContain(`clients may create directories in ${location('work')}\n`)
     expect(out).toContain(`API keys of models are stored, encrypted with ${SECRET}\n`)
     expect(readFileSync(location('x.db'), 'latin1')).not.toContain('sk-the-api-key')
-    const second = await startServer(args, { env: { ...env, [SECRET]: 'another secret than before' } })
+    const second = await serveInProcess(args, { ...env, [SECRET]: 'another secret than before' })
     expect((await fetch(`${second.url}/api/profiles/one`)).status).toBe(409)
-    const third = await startServer([...args, '--memory', '16'], { env })
+    const third = await serveInProcess([...args, '--memory', '16'], env)
     expect(await inMemory(third.url)).toBe('3')
     expect((await fetch(`${third.url}/api/profiles/one`)).status).toBe(200)
   })
@@ -230,7 +230,7 @@ describe('colloquy serve with redaction', () => {
   ])('masks shared events with %j and %s, and stored events: %s', async (flags, file, stored) => {
     const path = folder({ 'c.json': file })
     const args = ['--db', path('x.db'), '--config', path('c.json'), ...flags]
-    const { url, stop } = await startServer(args, {})
+    const { url, stop } = await serveInProcess(args)
     const api = `${url}/api/conversations`
     expect(await sendJson(api, 'POST', { conversation_id: 'c', title: `On ${TOKEN}` })).toBe(201)
     expect(await sendJson(`${api}/c/events`, 'POST', text)).toBeLessThan(300)
@@ -239,7 +239,7 @@ describe('colloquy serve with redaction', () => {
     expect([privateText.includes('REALKEY'), privateText.includes('The key is')]).toEqual([!stored, true])
     expect(shared).not.toContain('REALKEY')
     expect(shared).toContain('The key is [redacted].')
-    await stop('SIGTERM')
+    await stop()
     for (const end of ['', '-wal'])
       if (existsSync(path(`x.db${end}`)))
         if (stored) expect(readFileSync(path(`x.db${end}`), 'latin1')).not.toContain('REALKEY')

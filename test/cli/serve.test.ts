@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../postgres/database.ts'
-import { KEYS, startServer } from './start-server.ts'
+import { KEYS, serveInProcess, startServer } from './start-server.ts'
 import { colloquy, folder, messageEvent, lines, SAMPLE } from './run-command.ts'
 
 describe('colloquy serve', () => {
@@ -38,14 +38,14 @@ describe('colloquy serve', () => {
   it('serves a PostgreSQL database without printing its password', async () => {
     const database = await testDatabase()
     onTestFinished(() => database.drop())
-    const server = await startServer(['--db', database.url])
+    const server = await serveInProcess(['--db', database.url])
     const created = await fetch(`${server.url}/api/conversations`, {
       method: 'POST',
       body: JSON.stringify({ conversation_id: 'c' }),
     })
     const count = await fetch(`${server.url}/api/v1/conversation/c/events/count`)
     expect([created.status, count.status]).toEqual([201, 200])
-    const { code, out } = await server.stop('SIGTERM')
+    const { code, out } = await server.stop()
     const { password } = new URL(database.url)
     expect(code).toBe(0)
     expect(password === '' || !out.includes(`:${password}@`)).toBe(true)
@@ -53,7 +53,7 @@ describe('colloquy serve', () => {
 
   it('closes sockets with the code 1001 when it stops', async () => {
     const path = folder({})
-    const server = await startServer(['--db', path('events.db')])
+    const server = await serveInProcess(['--db', path('events.db')])
     await fetch(`${server.url}/api/conversations`, {
       method: 'POST',
       body: JSON.stringify({ conversation_id: 'c' }),
@@ -61,15 +61,15 @@ describe('colloquy serve', () => {
     const socket = new WebSocket(`${server.url.replace('http', 'ws')}/sockets/events/c?resend_mode=all`)
     await once(socket, 'message')
     const closed = once(socket, 'close')
-    const { code } = await server.stop('SIGTERM')
+    const { code } = await server.stop()
     const [event] = (await closed) as [CloseEvent]
     expect([code, event.code]).toEqual([0, 1001])
   })
 
   it('requires one of the configured keys, and logs none of them', async () => {
     const path = folder({})
-    const server = await startServer(['--db', path('events.db'), '--host', '0.0.0.0'], {
-      env: { [KEYS]: 'first-key, second-key ,' },
+    const server = await serveInProcess(['--db', path('events.db'), '--host', '0.0.0.0'], {
+      [KEYS]: 'first-key, second-key ,',
     })
     const statusWith = async (key: string): Promise<number> =>
       (await fetch(`${server.url}/api/keys`, { headers: { 'X-Session-API-Key': key } })).status
@@ -79,14 +79,14 @@ describe('colloquy serve', () => {
       await statusWith('third-key'),
       await statusWith(''),
     ]).toEqual([200, 200, 401, 401])
-    const { out, log } = await server.stop('SIGTERM')
+    const { out, log } = await server.stop()
     expect(log).toHaveLength(4)
     expect(out + JSON.stringify(log)).not.toMatch(/(first|second|third)-key/)
   })
 
   it('reports a port in use in one line', async () => {
     const path = folder({})
-    const { url } = await startServer(['--db', path('a.db')])
+    const { url } = await serveInProcess(['--db', path('a.db')])
     const { port } = new URL(url)
     const { code, out, err } = await colloquy(['serve', '--db', path('b.db'), '--port', port])
     expect([code, out, err]).toEqual([
