@@ -106,8 +106,8 @@ afterAll(() => database.drop())
 const schema = (): string => `callbacks_${(schemas += 1)}`
 
 it.each<[string, () => Store, runs: number, pollInterval: number]>([
-  ['memory', () => memoryStore({ clock }), 12, 5],
-  ['sqlite', () => sqliteStore({ file: ':memory:', clock }), 4, 5],
+  ['memory', () => memoryStore({ clock }), 12, 20],
+  ['sqlite', () => sqliteStore({ file: ':memory:', clock }), 4, 20],
   ['postgres', () => postgresStore({ client: database.pool, schema: schema(), clock }), 2, 25],
 ])(
   'over %s, a receiver gets each log once, in order, despite crashes and lost messages',
