@@ -19,7 +19,7 @@ const begin = async (options: LiveFixtureOptions = {}): Promise<LiveFixture> =>
 
 const SOCKETS = 200
 /** `COLLOQUY_LIVE_EVENTS` overrides it. */
-const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 1_000)
+const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 300)
 const BATCH = 10
 
 /**
