@@ -207,7 +207,7 @@ const FAULTS: readonly (readonly [law: string, name: string, (one: DriveCase) =>
 ]
 
 it.each(FAULTS)('`driveServer` reports law %s if %s', async (law, _, start) => {
-  const result = await driveServer({ start, numRuns: 200, shrink: false, seed: 1 }).catch(String)
+  const result = await driveServer({ start, numRuns: 200, shrink: false, seed: 5 }).catch(String)
   expect(result).toContain(`Broken law ${law}`)
 })
 
