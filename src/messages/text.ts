@@ -6,41 +6,38 @@ import type { JsonObject } from '../event/shapes.ts'
 const MAX_DEPTH = 512
 
 /**
- * Returns arguments as the JSON text of an object: unchanged if valid, `{}` if blank (many servers send blank
- * text for no arguments), otherwise wrapped in `_raw`. Replaces lone surrogates. O(length).
+ * Returns arguments as the JSON text of an object: unchanged if valid, `{}` if blank or `null` (many servers
+ * send these for no arguments), otherwise wrapped in `_raw`. Replaces lone surrogates. O(length).
  * @example
  * argumentText('{"a": 1}') // '{"a": 1}'
  * argumentText('ls') // '{"_raw":"ls"}'
  */
 export function argumentText(written: string): string {
   const text = unwrap(written.toWellFormed())
-  if (isWhitespace(text)) return '{}'
   return parseObject(text) === null ? JSON.stringify({ _raw: text }) : text
 }
 
 /**
- * Returns arguments as an object: `{}` if blank, wrapped in `_raw` if they are not an object or are nested
+ * Returns arguments as an object: `{}` if blank or `null`, wrapped in `_raw` if they are not an object or are nested
  * more than 512 levels deep. O(length).
  * @example
  * argumentObject('[1]') // { _raw: '[1]' }
  */
 export function argumentObject(written: string): JsonObject {
   const text = unwrap(written.toWellFormed())
-  if (isWhitespace(text)) return {}
   const parsed = parseObject(text)
   if (parsed === null || isDeep(parsed)) return { _raw: text }
   return /\\u[dD][89a-fA-F]/.test(text) ? repaired(parsed) : parsed
 }
 
 /**
- * Returns arguments for a tool: `{}` if blank; null if they are not a JSON object or are nested too deep to
+ * Returns arguments for a tool: `{}` if blank or `null`; null if they are not a JSON object or are nested too deep to
  * write again. `object` is the object that was written as this text, if known. O(length).
  * @example
  * readArguments('{"a": 1}') // { a: 1 }
  * readArguments('[1]') // null
  */
 export function readArguments(text: string, object: JsonObject | null = null): JsonObject | null {
-  if (object === null && isWhitespace(text)) return {}
   const parsed = object ?? parseObject(unwrap(text))
   // A short text cannot be nested too deep.
   return parsed === null || (text.length > MAX_DEPTH && isDeep(parsed)) ? null : parsed
@@ -59,8 +56,9 @@ function parse(text: string): unknown {
   }
 }
 
-/** Decodes arguments that a server encoded once more, as a JSON string. */
+/** Decodes arguments that a server encoded once more, as a JSON string. Returns `{}` for blank text and `null`. */
 function unwrap(text: string): string {
+  if (isWhitespace(text.replace('null', ''))) return '{}'
   const inner = text.startsWith('"') ? parse(text) : null
   return typeof inner === 'string' && parseObject(inner) !== null ? inner : text
 }

@@ -149,13 +149,13 @@ describe('values that the provider rejects', () => {
     })
   })
 
-  it.each(['[]', 'null', '{"a":', 'ls'])('arguments %j are wrapped in an object', (args) => {
+  it.each(['[]', '{"a":', 'ls'])('arguments %j are wrapped in an object', (args) => {
     const [call, result] = pair('1', { args })
     const [, reply] = write(user('u'), call, result)
     expect(reply).toMatchObject({ tool_calls: [{ function: { arguments: JSON.stringify({ _raw: args }) } }] })
   })
 
-  it.each(['', ' \n'])('blank arguments %j become an empty object', (args) => {
+  it.each(['', ' \n', 'null'])('blank arguments %j become an empty object', (args) => {
     const [call, result] = pair('1', { args })
     expect(write(user('u'), call, result)[1]).toMatchObject({
       tool_calls: [{ function: { arguments: '{}' } }],

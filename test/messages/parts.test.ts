@@ -103,14 +103,14 @@ describe('arguments', () => {
   })
 
   it('are wrapped in an object when they are not one', () => {
-    for (const text of ['null', '[]', '"ls"', '7', '{', '{"a":1}{', 'ls -la']) {
+    for (const text of ['nullnull', '"null"', '[null]', '[]', '"ls"', '7', '{', '{"a":1}{', 'ls -la']) {
       expect(JSON.parse(argumentText(text))).toEqual({ _raw: text })
       expect(argumentObject(text)).toEqual({ _raw: text })
     }
   })
 
-  it('become an empty object when blank', () => {
-    for (const text of ['', ' ', '\u0085', '\ufeff']) {
+  it('become an empty object when blank or null', () => {
+    for (const text of ['', ' ', '\u0085', '\ufeff', 'null', ' null\n']) {
       expect(argumentText(text)).toBe('{}')
       expect(argumentObject(text)).toEqual({})
     }
