@@ -42,19 +42,19 @@ interface Shape {
 const random = seeded(11)
 
 const SHAPES: Readonly<Record<string, Shape>> = {
-  'two alternating branches': { length: 400, branchAt: (seq) => seq % 2, stemOf: () => 0 },
+  'two alternating branches': { length: 240, branchAt: (seq) => seq % 2, stemOf: () => 0 },
   'a branch that is continued after a long other branch': {
-    length: 1_200,
-    branchAt: (seq) => (seq > 100 && seq < 900 ? 1 : 0),
+    length: 500,
+    branchAt: (seq) => (seq > 50 && seq < 350 ? 1 : 0),
     stemOf: () => 0,
   },
   'a new branch every seven events': {
-    length: 900,
+    length: 450,
     branchAt: (seq) => Math.floor(seq / 7),
     stemOf: (branch) => branch - 1,
   },
   'random branches that are continued at random': {
-    length: 800,
+    length: 400,
     branchAt: (seq) => Math.floor(random() ** 3 * (1 + seq / 40)),
     stemOf: (branch) => Math.floor(branch / 2),
   },
@@ -82,8 +82,8 @@ const FILTERS: readonly Omit<EventFilter, 'conversationId'>[] = [
   { kinds: ['PauseEvent', 'InterruptEvent'], source: 'user' },
   { excludeKinds: ['PauseEvent'] },
   {
-    timestampGte: new Date(1e12 + 90_000).toISOString(),
-    timestampLt: new Date(1e12 + 280_000).toISOString(),
+    timestampGte: new Date(1e12 + 30_000).toISOString(),
+    timestampLt: new Date(1e12 + 110_000).toISOString(),
   },
 ]
 
@@ -111,6 +111,7 @@ describe('a search along a path in both databases', () => {
           }
         }
       }
+      console.log(name, full)
       expect(full).toBeGreaterThan(50)
     },
   )
