@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isColloquyError } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
+import { RUNS } from '../../properties/run.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { type SqliteDatabase, sqliteStore, type SqliteStatement } from '../../src/store/sqlite/index.ts'
@@ -232,7 +233,7 @@ describe.each(DRIVERS)('SQLite calls of one event loop turn with %s', (driver) =
         await Promise.all([model.close(), store.close()])
         failing.database.close()
       }),
-      { numRuns: 100 },
+      { numRuns: Math.ceil(RUNS / 2) },
     )
     for (const [name, count] of Object.entries(counts)) expect(count, name).toBeGreaterThan(4)
   })
@@ -260,7 +261,7 @@ describe.each(DRIVERS)('SQLite calls of one event loop turn with %s', (driver) =
           database.close()
         },
       ),
-      { numRuns: 100 },
+      { numRuns: Math.ceil(RUNS / 4) },
     )
     for (const [name, count] of Object.entries(counts)) expect(count, name).toBeGreaterThan(50)
   })
