@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { RUNS } from '../../properties/run.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -97,7 +98,7 @@ describe('the PostgreSQL store', () => {
         counts.paths += result.paths
         counts.runs += 1
       }),
-      { numRuns: 40 },
+      { numRuns: Math.ceil(RUNS / 4) },
     )
     expect(counts.pages).toBeGreaterThan(counts.runs * 5)
     expect(counts.paths).toBeGreaterThan(counts.runs / 4)
@@ -119,7 +120,7 @@ describe('the PostgreSQL store', () => {
         }
         await agreeOn(id, requests)
       }),
-      { numRuns: 150 },
+      { numRuns: Math.ceil(RUNS / 2) },
     )
     for (const code of ['id_conflict', 'version_conflict', 'unknown_parent', 'unknown_event', 'lease_lost']) {
       expect(counts[code], code).toBeGreaterThan(5)
