@@ -42,7 +42,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     ]
     const { events, headId } = await store.append(id, facts, IMPORT)
     equal(pluck(events, 'fact'), facts, 'bodies')
-    equal(pluck(events, 'parentId'), [null, 'a', 'b', 'b', 'd', null], 'parents beside them')
+    equal(pluck(events, 'parentId'), [null, 'a', 'b', 'b', 'd', null], 'parentId fields')
     equal(headId, 'e', 'HEAD')
   }),
   it('import: an event without an id gets a derived one; without a time, that of the event before', async (store, id) => {
@@ -55,15 +55,15 @@ export const APPEND_IMPORT: readonly Check[] = [
     const ids = [deriveEventId(id, 0, facts[0] as Event), 'b', deriveEventId(id, 2, facts[2] as Event)]
     equal(idsOf(events), ids, 'ids')
     equal(pluck(events, 'time'), ['0', '1767225601000001', '1767225601000001'], 'times')
-    equal((await store.get(id, ids[2] as string))?.fact, facts[2], 'the body under a derived id')
+    equal((await store.get(id, ids[2] as string))?.fact, facts[2], 'the body by its derived id')
   }),
   it('import: an event with a known id is outside of the tree, even if it is equal', async (store, id) => {
     const facts = [pause('a'), say('a', 'other'), pause('b'), pause('b')]
     const { events, version } = await store.append(id, facts, { ...IMPORT, expected: 'none' })
     equal(version, 4, 'the version')
-    equal(pluck(events, 'inTree'), [true, false, true, false], 'what is in the tree')
+    equal(pluck(events, 'inTree'), [true, false, true, false], 'inTree fields')
     equal(pluck(events, 'parentId'), [null, null, 'a', null], 'parents')
-    equal((await store.get(id, 'a'))?.seq, 0, 'the event under the id')
+    equal((await store.get(id, 'a'))?.seq, 0, 'the position of event a')
     await finds(store, { conversationId: id }, ['a', 'b'])
   }),
   it('import: a quarantined line is stored unchanged, and is in the tree if its id is readable', async (store, id) => {
@@ -71,22 +71,22 @@ export const APPEND_IMPORT: readonly Check[] = [
     const facts = [pause('a'), ...lines, pause('b')]
     const { events, headId } = await store.append(id, facts, IMPORT)
     equal(pluck(events, 'fact'), facts, 'facts')
-    equal(pluck(events, 'inTree'), [true, false, true, true], 'what is in the tree')
+    equal(pluck(events, 'inTree'), [true, false, true, true], 'inTree fields')
     equal(idsOf(events), ['a', null, 'q', 'b'], 'ids')
-    equal([events[3]?.parentId, headId], ['q', 'b'], 'the parent of the last one, and HEAD')
-    equal(pluck(await store.read(id), 'fact'), facts, 'facts as read')
-    equal((await store.get(id, 'q'))?.fact, facts[2], 'a line by id')
+    equal([events[3]?.parentId, headId], ['q', 'b'], 'the parent of the last event, and HEAD')
+    equal(pluck(await store.read(id), 'fact'), facts, 'facts from read')
+    equal((await store.get(id, 'q'))?.fact, facts[2], 'a quarantined line, by id')
     for (const more of [{}, { leafId: 'b' }]) await finds(store, { conversationId: id, ...more }, ['a', 'b'])
   }),
   it('import: a repeated import changes nothing, and an interrupted import continues', async (store, id) => {
-    const nameless: Event = { kind: 'PauseEvent' }
-    const facts = [nameless, pause('a'), broken('x'), say('a', 'other'), nameless, pause('z')]
+    const withoutId: Event = { kind: 'PauseEvent' }
+    const facts = [withoutId, pause('a'), broken('x'), say('a', 'other'), withoutId, pause('z')]
     await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 'none' })
     const before = await store.read(id)
     const again = await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 0 })
-    equal(again, { events: before, version: 4, headId: 'a' }, 'the same again')
+    equal(again, { events: before, version: 4, headId: 'a' }, 'the result of a repeated import')
     const rest = await store.append(id, facts.slice(2), { ...IMPORT, expected: 2 })
-    equal([rest.version, pluck(rest.events, 'seq')], [6, [2, 3, 4, 5]], 'from the middle to beyond the end')
+    equal([rest.version, pluck(rest.events, 'seq')], [6, [2, 3, 4, 5]], 'the version and positions')
     isReplay(await store.read(id), replay(facts, { conversationId: id }))
     const wrong = [
       { batch: [...facts.slice(0, 3), pause('other')], expected: 'none' },
@@ -95,13 +95,13 @@ export const APPEND_IMPORT: readonly Check[] = [
     await rejectsEach('version_conflict', wrong, ({ batch, expected }) =>
       store.append(id, batch, { ...IMPORT, expected }),
     )
-    equal((await store.getConversation(id))?.version, 6, 'the version after all')
+    equal((await store.getConversation(id))?.version, 6, 'the version after the conflicts')
   }),
   test('import: at any version, known events are not appended again', async (store) => {
     const id = await begin(store, 'c', [pause('a'), pause('b')])
     const { events, version } = await store.append(id, [pause('a'), say('b', 'other'), pause('d')], IMPORT)
     equal([version, pluck(events, 'seq')], [4, [0, 2, 3]], 'the version and positions')
-    equal(pluck(events, 'inTree'), [true, false, true], 'what is in the tree')
+    equal(pluck(events, 'inTree'), [true, false, true], 'inTree fields')
   }),
   test('import: a timestamp without a zone is read in the zone of the conversation', async (store) => {
     await store.createConversation({ id: 'c', timeZone: 'America/New_York' })
@@ -137,10 +137,10 @@ export const APPEND_IMPORT: readonly Check[] = [
       isReplay(events, state)
       equal((await store.getConversation(id))?.headId, headId, 'HEAD')
       const again = await store.append(id, facts, { ...IMPORT, expected: 'none' })
-      equal(again, { events, version: facts.length, headId }, 'all of it repeated')
+      equal(again, { events, version: facts.length, headId }, 'the result of a repeated import')
       const expected = Math.min(3, facts.length)
       const rest = await store.append(id, facts.slice(3), { ...IMPORT, expected })
-      equal(rest.version, facts.length, 'events after the third one repeated')
+      equal(rest.version, facts.length, 'the version after a partial repetition')
     },
   ),
 ]
@@ -194,20 +194,20 @@ export const APPEND_IDS: readonly Check[] = [
     const withNull: Event = { ...action, action: null, parent_id: '__root__' }
     const { events } = await store.append(id, [input, withNull])
     for (const [event, other] of [events, await store.read(id)]) {
-      equal(JSON.stringify(event?.fact), JSON.stringify(input), 'the body that is returned')
-      equal(other?.fact, withNull, 'a null')
+      equal(JSON.stringify(event?.fact), JSON.stringify(input), 'the text of a body')
+      equal(other?.fact, withNull, 'a body with a null')
     }
   }),
   test('append: an empty batch changes nothing', async (store) => {
     const id = await begin(store, 'c', pauses(2))
-    const answer = await store.append(id, [], { expected: 7 })
-    equal(answer, { events: [], version: 2, headId: 'p1' }, 'the answer')
+    const result = await store.append(id, [], { expected: 7 })
+    equal(result, { events: [], version: 2, headId: 'p1' }, 'the result')
   }),
   test('append: ids are compared before the expected version', async (store) => {
     const id = await begin(store, 'c', [say('m', 'one'), pause('p')])
     const known = { events: [await store.get(id, 'm')], version: 2, headId: 'p' }
     for (const expected of ['any', 'none', 0, 1, 99] as const)
-      equal(await store.append(id, [say('m', 'one')], { expected }), known, `expected ${expected}`)
+      equal(await store.append(id, [say('m', 'one')], { expected }), known, `result with ${expected}`)
     equal((await store.read(id)).length, 2, 'the length of the log')
     // The expected version is wrong too, but ids are compared first.
     const batches = [[say('m', 'two')], [pause('new'), say('m', 'two')]]
@@ -222,13 +222,13 @@ export const APPEND_IDS: readonly Check[] = [
     }
     const stored = await store.read(id)
     const hasRecord = stored.map(({ fact }) => JSON.stringify(fact).includes('"after":"p"'))
-    equal(hasRecord, [false, true, true], 'the record that is stored')
+    equal(hasRecord, [false, true, true], 'which events have the reply record')
   }),
   test('append: the comparison ignores omitted fields, a null parent, defaults and the order of fields', async (store) => {
     const stamped = say('m', 'one', { timestamp: '2026-01-01T00:00:00Z' })
     const id = await begin(store, 'c', [pause('p'), stamped, action])
     const { timestamp, ...unstamped } = stamped
-    const turned = Object.fromEntries(Object.entries(stamped).toReversed()) as typeof stamped
+    const reordered = Object.fromEntries(Object.entries(stamped).toReversed()) as typeof stamped
     const same: readonly Event[] = [
       unstamped,
       { ...stamped, parent_id: null },
@@ -237,11 +237,11 @@ export const APPEND_IDS: readonly Check[] = [
       say('m', 'one', {
         llm_message: { content: [{ cache_prompt: false, text: 'one', type: 'text' }], role: 'user' },
       }),
-      turned,
+      reordered,
       { ...action, source: 'agent', security_risk: 'UNKNOWN', thinking_blocks: [], summary: null },
     ]
     for (const event of same) {
-      equal((await store.append(id, [event])).version, 3, `the same as stored: ${JSON.stringify(event)}`)
+      equal((await store.append(id, [event])).version, 3, `version after ${JSON.stringify(event)}`)
     }
     const others: readonly Event[] = [
       { ...stamped, timestamp: `${timestamp}0` },
@@ -268,18 +268,18 @@ export const APPEND_IDS: readonly Check[] = [
       ['invalid_event', 'PauseEvent' as unknown as Fact],
     ]
     for (const [code, fact] of bad) {
-      await rejects(code, code, () => store.append(id, [pause('n1'), pause('n2'), fact, pause('n3')]))
-      equal(await store.getMany(id, ['n1', 'n2', 'n3']), [null, null, null], `after ${code}`)
+      await rejects(code, 'a batch', () => store.append(id, [pause('n1'), pause('n2'), fact, pause('n3')]))
+      equal(await store.getMany(id, ['n1', 'n2', 'n3']), [null, null, null], `events after ${code}`)
       equal(await store.getConversation(id), before, `the record after ${code}`)
     }
-    equal((await store.append(id, [pause('n1')])).version, 2, 'the version after them all')
+    equal((await store.append(id, [pause('n1')])).version, 2, 'the version afterwards')
   }),
   it('append: an event twice in a batch is appended once, and two bodies with one id are id_conflict', async (store, id) => {
     const { events, version } = await store.append(id, [pause('p'), say('m', 'one'), pause('p')])
     equal([version, idsOf(events)], [2, ['p', 'm', 'p']], 'version and ids')
-    equal(events[2], events[0], 'the second')
-    await rejects('id_conflict', 'two bodies', () => store.append(id, [pause('q'), say('q', 'one')]))
-    equal(await store.get(id, 'q'), null, 'neither of them')
+    equal(events[2], events[0], 'the repeated event')
+    await rejects('id_conflict', 'equal ids', () => store.append(id, [pause('q'), say('q', 'one')]))
+    equal(await store.get(id, 'q'), null, 'the rejected event')
   }),
   test('append: a batch can contain known and new events, in order', async (store) => {
     const id = await begin(store, 'c', [pause('a'), pause('b')])
@@ -295,13 +295,13 @@ export const APPEND_IDS: readonly Check[] = [
     const wrong = ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)].map((one) => pause(one))
     const facts: readonly Event[] = [{ kind: 'PauseEvent' }, ...wrong]
     await rejectsEach('invalid_id', facts, (fact) => store.append(id, [fact]))
-    equal((await store.append(id, [pause('x'.repeat(200))])).version, 1, 'the longest legal id')
+    equal((await store.append(id, [pause('x'.repeat(200))])).version, 1, 'version with the longest id')
   }),
   it('append: a StreamingDeltaEvent is rejected, also by an import', async (store, id) => {
     const delta: Fact = { kind: 'StreamingDeltaEvent', id: 'd', content: 'a' }
-    const error = await rejects('transient_event', 'live', () => store.append(id, [delta]))
+    const error = await rejects('transient_event', 'a live append', () => store.append(id, [delta]))
     holds(/publish/i.test(error.message), `the error should recommend to publish it: ${error.message}`)
-    await rejects('transient_event', 'import', () => store.append(id, [delta], { mode: 'import' }))
+    await rejects('transient_event', 'an import', () => store.append(id, [delta], { mode: 'import' }))
   }),
   it('append: later changes of the arguments and of results do not change the store', async (store, id) => {
     const content = [{ text: 'one' }]

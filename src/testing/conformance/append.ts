@@ -26,8 +26,8 @@ async function race(store: Store, other: Store, id: string, version: number): Pr
   )
   const losers = outcomes.filter((outcome) => outcome.status === 'rejected')
   for (const { reason } of losers) {
-    const { data } = await rejects('version_conflict', 'a writer that lost', () => Promise.reject(reason))
-    equal(data['version'], version + 1, 'the version in its data')
+    const { data } = await rejects('version_conflict', 'a losing writer', () => Promise.reject(reason))
+    equal(data['version'], version + 1, 'the version in the error data')
   }
   return outcomes.length - losers.length
 }
@@ -36,7 +36,7 @@ async function racesHaveOneWinner(store: Store, other: Store): Promise<void> {
   const id = await begin(store, 'c')
   for (let version = 0; version < 6; version += 1) {
     const winners = await race(store, other, id, version)
-    equal(winners, 1, `winners of ${WRITERS} writers who all expected version ${version}`)
+    equal(winners, 1, `winners among ${WRITERS} writers that expect version ${version}`)
   }
   equal(pluck(await store.read(id), 'seq'), [0, 1, 2, 3, 4, 5], 'positions')
 }
@@ -52,34 +52,33 @@ async function allLandInLine(store: Store, other: Store): Promise<void> {
           pause(`w${i}r${round}a`),
           pause(`w${i}r${round}b`),
         ])
-        equal(events.length, 2, 'events that an append returns')
+        equal(events.length, 2, 'number of returned events')
       }
     }),
   )
   const events = await store.read(id)
   const positions = [...Array(WRITERS * rounds * 2).keys()]
-  equal(pluck(events, 'seq'), positions, 'positions of all that was acknowledged')
+  equal(pluck(events, 'seq'), positions, 'positions of acknowledged events')
   for (const [i, event] of events.entries()) {
-    const what = `the parent of position ${i}: the one before, for no writer meant to fork`
-    equal(event.parentId, events[i - 1]?.id ?? null, what)
-    if (i % 2 === 1) equal(event.id, events[i - 1]?.id?.replace('a', 'b'), 'a batch stays together')
+    equal(event.parentId, events[i - 1]?.id ?? null, `the parent at position ${i}`)
+    if (i % 2 === 1) equal(event.id, events[i - 1]?.id?.replace('a', 'b'), 'the second event of a batch')
   }
   equal((await store.getConversation(id))?.headId, events.at(-1)?.id, 'HEAD')
 }
 
 export const APPEND_VERSION: readonly Check[] = [
   it('append: an append with another expected version is rejected', async (store, id) => {
-    equal((await store.append(id, [pause('a')], { expected: 'none' })).version, 1, 'none, for an empty log')
-    equal((await store.append(id, [pause('b')], { expected: 1 })).version, 2, 'exactly that')
-    equal((await store.append(id, [pause('c')], { expected: 'any' })).version, 3, 'any')
+    equal((await store.append(id, [pause('a')], { expected: 'none' })).version, 1, 'the first version')
+    equal((await store.append(id, [pause('b')], { expected: 1 })).version, 2, 'the second version')
+    equal((await store.append(id, [pause('c')], { expected: 'any' })).version, 3, 'the third version')
     for (const expected of ['none', 0, 2, 4] as const) {
       const call = () => store.append(id, [pause('d'), pause('e')], { expected })
-      const error = await rejects('version_conflict', `${expected} where there are 3`, call)
-      equal(error.data['version'], 3, 'the real version in data.version')
+      const error = await rejects('version_conflict', `expecting ${expected} at version 3`, call)
+      equal(error.data['version'], 3, 'the current version in the error data')
     }
-    equal(idsOf(await store.read(id)), ['a', 'b', 'c'], 'the log after all conflicts')
+    equal(idsOf(await store.read(id)), ['a', 'b', 'c'], 'the log after the conflicts')
     const other = await begin(store, 'd')
-    equal((await store.append(other, [pause('a')], { expected: 0 })).version, 1, '0, for an empty log')
+    equal((await store.append(other, [pause('a')], { expected: 0 })).version, 1, 'the first version of d')
   }),
   it('append: an invalid expected version is invalid_argument', async (store, id) => {
     await rejectsEach('invalid_argument', [-1, 0.5, Number.NaN, 'some' as 'any'], (expected) =>
@@ -103,7 +102,7 @@ export const APPEND_VERSION: readonly Check[] = [
   it('append: the same event from many concurrent writers is appended once', async (store, id) => {
     const all = await Promise.all(Array.from({ length: WRITERS }, () => store.append(id, pauses(3))))
     for (const { events, version } of all) {
-      equal([version, events.map(({ seq }) => seq)], [3, [0, 1, 2]], 'what every one of them gets')
+      equal([version, events.map(({ seq }) => seq)], [3, [0, 1, 2]], 'version and positions of a result')
     }
     equal((await store.read(id)).length, 3, 'the length of the log')
   }),
@@ -111,16 +110,16 @@ export const APPEND_VERSION: readonly Check[] = [
     const [id, other] = [await begin(store, 'c', [pause('a')]), await begin(store, 'd')]
     await Promise.all(
       Array.from({ length: WRITERS }, async (_, i) => {
-        const lost = pause(`n${i}`, { parent_id: 'nowhere' })
-        const refused = {
+        const orphan = pause(`n${i}`, { parent_id: 'nowhere' })
+        const rejected = {
           version_conflict: () => store.append(id, pauses(2, `v${i}-`), { expected: 0 }),
-          unknown_parent: () => store.append(id, [pause(`u${i}`), lost]),
+          unknown_parent: () => store.append(id, [pause(`u${i}`), orphan]),
           id_conflict: () => store.append(id, [pause(`i${i}`), say('a', 'x')]),
           unknown_conversation: () => store.append('nowhere', [pause('p')]),
         }
         await Promise.all([
           store.append(id, pauses(2, `s${i}-`)),
-          rejectsAll(refused),
+          rejectsAll(rejected),
           store.append(other, pauses(2, `o${i}-`)),
         ])
       }),
@@ -132,7 +131,7 @@ export const APPEND_VERSION: readonly Check[] = [
       const events = await store.read(one)
       equal(events.length, length, `the length of ${one}`)
       const isIntact = events.every((event) => event.id === 'a' || /^[so]/.test(event.id ?? ''))
-      holds(isIntact, 'a rejected append left events')
+      holds(isIntact, 'the log has events of a rejected append')
       equal((await store.getConversation(one))?.headId, events.at(-1)?.id, `HEAD of ${one}`)
     }
   }),
@@ -151,27 +150,27 @@ export const APPEND_VERSION: readonly Check[] = [
     equal((await store.append(id, pauses(1, 'z'), { expected: 3, createdAt: now })).version, 4, 'version')
   }),
   it('append: a concurrent reader sees all of a batch or nothing', async (store, id) => {
-    const looks = { left: 12 }
+    const reads = { remaining: 12 }
     const write = async (): Promise<void> => {
-      for (let i = 0; i < 300 && looks.left > 0; i += 1) {
+      for (let i = 0; i < 300 && reads.remaining > 0; i += 1) {
         await store.append(id, pauses(5, `b${i}-`))
         await after(0)
       }
     }
-    const look = async (): Promise<void> => {
-      for (; looks.left > 0; looks.left -= 1) {
+    const readAll = async (): Promise<void> => {
+      for (; reads.remaining > 0; reads.remaining -= 1) {
         // Without this wait, reads of an in-memory store would never let the writer run.
         await after(0)
         const events = await store.read(id)
         const { version = 0, headId = null } = (await store.getConversation(id)) ?? {}
         const count = await store.count({ conversationId: id })
         const remainders = [events.length % 5, version % 5, count % 5]
-        equal(remainders, [0, 0, 0], 'events over when all are in batches of 5')
-        holds(version >= events.length, 'the record is behind the log')
+        equal(remainders, [0, 0, 0], 'events, version and count modulo the batch size 5')
+        holds(version >= events.length, 'the version is less than the number of events')
         holds(headId === null || headId.endsWith('-4'), `HEAD is in the middle of a batch: ${headId}`)
       }
     }
-    await Promise.all([write(), look()])
+    await Promise.all([write(), readAll()])
   }),
 ]
 
@@ -179,7 +178,7 @@ const USER_MESSAGE = { kind: 'MessageEvent', id: 'x', source: 'user' }
 const llm = (content: unknown): object => ({ ...USER_MESSAGE, llm_message: { role: 'user', content } })
 
 /** Facts with a missing or invalid field. Stores need these fields to find events or to build the tree. */
-const SHAPELESS: readonly object[] = [
+const MALFORMED: readonly object[] = [
   USER_MESSAGE,
   { ...USER_MESSAGE, llm_message: null },
   { ...USER_MESSAGE, llm_message: [] },
@@ -208,7 +207,7 @@ const listed = (value: object, level: number): object => (level % 2 === 0 ? [val
 const frozen = (value: object): object => Object.freeze([value])
 
 /** An event in which one field is missing or has another value. */
-const maimed: fc.Arbitrary<Fact> = fc
+const mutated: fc.Arbitrary<Fact> = fc
   .tuple(anyEvent(), fc.nat(), fc.option(fc.jsonValue({ maxDepth: 2 })))
   .map(([event, index, value]) => {
     const fields = Object.keys(event)
@@ -221,8 +220,8 @@ const maimed: fc.Arbitrary<Fact> = fc
 export const APPEND_SHAPE: readonly Check[] = [
   it('append: an event without its required fields is invalid_event, and concurrent appends succeed', async (store, id) => {
     const modes = ['live', 'import'] as const
-    for (const [i, shapeless] of SHAPELESS.entries()) {
-      const input = shapeless as Fact
+    for (const [i, malformed] of MALFORMED.entries()) {
+      const input = malformed as Fact
       await Promise.all([
         store.append(id, [pause(`a${i}`)]),
         ...modes.map((mode) =>
@@ -232,9 +231,9 @@ export const APPEND_SHAPE: readonly Check[] = [
       ])
     }
     const kinds = EVENT_KINDS
-    equal((await store.getConversation(id))?.version, 2 * SHAPELESS.length, 'the version')
-    equal(await store.count({ conversationId: id, kinds }), 2 * SHAPELESS.length, 'events of all kinds')
-    equal(await store.count({ conversationId: id, text: 'word' }), SHAPELESS.length, 'messages')
+    equal((await store.getConversation(id))?.version, 2 * MALFORMED.length, 'the version')
+    equal(await store.count({ conversationId: id, kinds }), 2 * MALFORMED.length, 'number of events')
+    equal(await store.count({ conversationId: id, text: 'word' }), MALFORMED.length, 'number of messages')
   }),
   it('append: an event that is nested too deep, or is not JSON, is invalid_event', async (store, id) => {
     const cycle: Record<string, unknown> = {}
@@ -253,7 +252,7 @@ export const APPEND_SHAPE: readonly Check[] = [
   generated(
     'append: a mutated event is stored and found, or rejected with an error of the contract',
     100,
-    maimed,
+    mutated,
     async (store, id, input) => {
       const stored = await store.append(id, [input], { mode: 'import' }).catch((error: unknown) => {
         holds(isColloquyError(error), `an append failed with ${String(error)}`)
@@ -261,9 +260,9 @@ export const APPEND_SHAPE: readonly Check[] = [
       })
       if (stored === null || storable([input]).length === 0) return
       const again = await store.append(id, [input], { mode: 'import' })
-      equal(again.version, 1, 'the version when it is appended again')
+      equal(again.version, 1, 'the version after a repeated append')
       const page = await store.search({ conversationId: id, kinds: EVENT_KINDS })
-      equal(idsOf(page.items), ['x'], 'what is found by its kind')
+      equal(idsOf(page.items), ['x'], 'events found by kind')
     },
   ),
 ]
@@ -275,7 +274,7 @@ export const APPEND_TREE: readonly Check[] = [
   it('tree: an event without a parent follows HEAD, and its body names HEAD', async (store, id) => {
     const facts = [pause('a'), pause('b', { parent_id: null }), say('m', 'x')]
     const { events, headId } = await store.append(id, facts)
-    equal(parentsOf(events), ['null, undefined', 'a, a', 'b, b'], 'parents, stored and in the body')
+    equal(parentsOf(events), ['null, undefined', 'a, a', 'b, b'], 'parentId and parent_id fields')
     equal(headId, 'm', 'HEAD')
     const next = await store.append(id, [pause('d')])
     equal(parentsOf(next.events), ['m, m'], 'the parent in the next append')
@@ -290,8 +289,8 @@ export const APPEND_TREE: readonly Check[] = [
       pause('e', { parent_id: 'c' }),
       pause('f'),
     ])
-    equal(parentsOf(events), ['a, a', 'null, __root__', 'c, c', 'e, e'], 'parents, stored and in the body')
-    equal([events.every(({ inTree }) => inTree), headId], [true, 'f'], 'all are in the tree, and HEAD')
+    equal(parentsOf(events), ['a, a', 'null, __root__', 'c, c', 'e, e'], 'parentId and parent_id fields')
+    equal([events.every(({ inTree }) => inTree), headId], [true, 'f'], 'inTree of all, and HEAD')
   }),
   test('tree: an unknown or later parent, or the event itself, is unknown_parent', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
@@ -302,7 +301,7 @@ export const APPEND_TREE: readonly Check[] = [
       (parent) => store.append(id, [pause('b', { parent_id: parent }), pause('later')]),
       (parentId) => ({ parentId }),
     )
-    equal((await store.getConversation(id))?.version, 1, 'the version after them all')
+    equal((await store.getConversation(id))?.version, 1, 'the version afterwards')
   }),
   test('tree: a state update never becomes HEAD, but can be named as a parent', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
@@ -322,8 +321,8 @@ export const APPEND_TREE: readonly Check[] = [
     for (const [i, target] of moves.entries()) {
       const { headId } = await store.append(id, [leaf(`move${i}`, target)])
       const expected = target === 'b' ? 'b' : 'a'
-      equal(headId, expected, `HEAD sent to ${target}`)
-      equal((await store.getConversation(id))?.headId, expected, 'the record')
+      equal(headId, expected, `HEAD after a move to ${target}`)
+      equal((await store.getConversation(id))?.headId, expected, 'HEAD in the record')
     }
     const back = await store.append(id, [leaf('m', 'b'), leaf('n', 'move0'), pause('z'), leaf('o', 'z')])
     // The parent of `move0` is b, because HEAD was b when it was appended.
@@ -332,12 +331,12 @@ export const APPEND_TREE: readonly Check[] = [
   }),
   test('tree: leaf_event_id null empties HEAD, and the next event is a root', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
-    const gone = await store.append(id, [leaf('move', null)])
-    equal([gone.headId, (await store.getConversation(id))?.headId], [null, null], 'the empty HEAD')
+    const moved = await store.append(id, [leaf('move', null)])
+    equal([moved.headId, (await store.getConversation(id))?.headId], [null, null], 'HEAD, twice')
     const root = await store.append(id, [update('u', 'k', 1), pause('b'), pause('d')])
     equal(parentsOf(root.events), ['null, __root__', 'null, __root__', 'b, b'], 'parents')
-    const sent = (await store.append(id, [leaf('w', 'u')])).headId
-    equal(sent, null, 'HEAD sent to a state update at the root')
+    const head = (await store.append(id, [leaf('w', 'u')])).headId
+    equal(head, null, 'HEAD after a move to a root state update')
   }),
   test('tree: leaf_event_id of an unknown event is unknown_event', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
@@ -345,9 +344,9 @@ export const APPEND_TREE: readonly Check[] = [
     const targets = ['nowhere', 'x', 7, ['a'], '', 'a\u0000', '\ud800', 'a-summary']
     const moves = [without, ...targets.map((target) => leaf('x', target))]
     await rejectsEach('unknown_event', moves, (move) => store.append(id, [move]))
-    equal((await store.getConversation(id))?.headId, 'a', 'HEAD after them all')
-    const unmoved = (await store.append(id, [update('x', 'leaf', 'nowhere')])).headId
-    equal(unmoved, 'a', 'another key has no effect')
+    equal((await store.getConversation(id))?.headId, 'a', 'HEAD afterwards')
+    const head = (await store.append(id, [update('x', 'leaf', 'nowhere')])).headId
+    equal(head, 'a', 'HEAD after an update of another key')
   }),
   test('tree: each append continues at HEAD, on all branches', async (store) => {
     const id = await begin(store, 'c', [pause('root')])
@@ -355,7 +354,7 @@ export const APPEND_TREE: readonly Check[] = [
       const above = i % 3 === 0 ? 'root' : `b${i - 1}`
       await store.append(id, [leaf(`back${i}`, above), pause(`b${i}`), pause(`t${i}`)])
       const [branch, next] = await store.getMany(id, [`b${i}`, `t${i}`])
-      equal([branch?.parentId, next?.parentId], [above, `b${i}`], 'where a branch begins and continues')
+      equal([branch?.parentId, next?.parentId], [above, `b${i}`], 'parents on the branch')
     }
   }),
 ]

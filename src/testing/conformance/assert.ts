@@ -8,8 +8,7 @@ export function holds(condition: boolean, what: string): void {
 
 /** Fails unless two values are deeply equal; the order of keys does not matter. */
 export function equal(actual: unknown, expected: unknown, what: string): void {
-  if (!isEqual(actual, expected))
-    throw new Error(`${what}: ${show(actual)} where ${show(expected)} was expected`)
+  if (!isEqual(actual, expected)) throw new Error(`${what}: expected ${show(expected)}, got ${show(actual)}`)
 }
 
 export async function rejects(
@@ -19,19 +18,19 @@ export async function rejects(
 ): Promise<ColloquyError> {
   let outcome: string
   try {
-    outcome = `it returned ${show(await call())}`
+    outcome = `the result ${show(await call())}`
   } catch (error) {
     if (hasCode(error, code)) return error
-    outcome = `it failed with ${error instanceof Error && 'code' in error ? String(error.code) : ''} ${String(error)}`
+    outcome = `${error instanceof Error && 'code' in error ? `${String(error.code)}: ` : ''}${String(error)}`
   }
-  throw new Error(`${what}: should fail with ${code}, but ${outcome}`)
+  throw new Error(`${what}: expected the error ${code}, got ${outcome}`)
 }
 
 export async function rejectsAll(
   calls: Readonly<Partial<Record<ErrorCode, () => Promise<unknown>>>>,
 ): Promise<void> {
   const entries = Object.entries(calls) as [ErrorCode, () => Promise<unknown>][]
-  await Promise.all(entries.map(([code, call]) => rejects(code, code, call)))
+  await Promise.all(entries.map(([code, call]) => rejects(code, 'the call', call)))
 }
 
 export async function rejectsEach<T>(
@@ -41,12 +40,12 @@ export async function rejectsEach<T>(
   dataOf: (value: T) => Readonly<Record<string, unknown>> = () => ({}),
 ): Promise<void> {
   for (const value of values) {
-    const { data } = await rejects(code, show(value), () => call(value))
+    const { data } = await rejects(code, `input ${show(value)}`, () => call(value))
     for (const [name, expected] of Object.entries(dataOf(value)))
       equal(
         (data as Readonly<Record<string, unknown>>)[name],
         expected,
-        `${name} in the error of ${show(value)}`,
+        `${name} in the error for ${show(value)}`,
       )
   }
 }

@@ -80,7 +80,7 @@ function stringsIn(
 const bodies = (events: readonly StoredEvent[]): string[] => events.map(({ fact }) => JSON.stringify(fact))
 
 async function readAll(blob: BlobContent | null, range: BlobRange = {}): Promise<Uint8Array> {
-  if (blob === null) throw new Error('the blob should be there')
+  if (blob === null) throw new Error('the blob is missing')
   const whole = new Uint8Array(Math.min(range.end ?? blob.bytes, blob.bytes))
   let index = Math.min(range.start ?? 0, whole.length)
   for await (const piece of blob.content) {
@@ -88,7 +88,7 @@ async function readAll(blob: BlobContent | null, range: BlobRange = {}): Promise
     whole.set(piece, index)
     index += piece.length
   }
-  equal(index, whole.length, 'the end of the range')
+  equal(index, whole.length, 'the number of bytes read')
   return whole.subarray(Math.min(range.start ?? 0, whole.length))
 }
 
@@ -100,12 +100,12 @@ async function hasText(
 ): Promise<void> {
   const bytes = await readAll(await store.readBlob(id, hash))
   const isSame = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === text
-  holds(isSame, `the blob ${hash} has another text`)
+  holds(isSame, `the text of blob ${hash} has changed`)
 }
 
 async function isSound(store: Store, what: string): Promise<void> {
   const { unused, damaged, missing } = await store.auditBlobs()
-  equal([unused, damaged, missing], [[], [], []], `the audit ${what}`)
+  equal([unused, damaged, missing], [[], [], []], `unused, damaged and missing blobs ${what}`)
 }
 
 export const BLOBS: readonly Check[] = [
@@ -120,14 +120,14 @@ export const BLOBS: readonly Check[] = [
       const expected = facts.map((fact) => JSON.stringify(fact))
       equal(bodies(whole), expected, 'whole bodies')
       const isInline = whole.every((event) => event.blobs === undefined)
-      holds(isInline, 'a whole event has references')
+      holds(isInline, 'a whole body has references')
       for (const { seq, fact, blobs } of await store.read(id, { blobs: 'refs' })) {
         const body = facts[seq] as object as JsonValue
         const references = stringsIn(body).map(({ path, text }) => ({ path, ...digestOf(text) }))
         equal(blobs ?? [], references, 'references')
-        holds(blobs?.length !== 0, 'an event without long strings has a list')
+        holds(blobs?.length !== 0, 'an event without long strings has an empty list')
         const shortened = replaceStrings(body, references, ({ hash }) => blobText(hash))
-        equal(JSON.stringify(fact), JSON.stringify(shortened), 'the body with references in it')
+        equal(JSON.stringify(fact), JSON.stringify(shortened), 'the body with references')
         for (const { path, hash } of references) {
           const text = path.reduce((value: unknown, key) => (value as Record<string, unknown>)[key], fact)
           equal(text, blobText(hash), 'the text of a reference')
@@ -141,20 +141,20 @@ export const BLOBS: readonly Check[] = [
     await store.append(id, [say('a', 'a'), say('m', text), say('z', text)])
     const [, one] = await store.read(id, { blobs: 'refs' })
     equal(one?.blobs?.length, 1, 'the number of references')
-    equal(await store.get(id, 'm', { blobs: 'refs' }), one, 'get')
-    equal(await store.getMany(id, ['m', 'none'], { blobs: 'refs' }), [one, null], 'getMany')
+    equal(await store.get(id, 'm', { blobs: 'refs' }), one, 'the event from get')
+    equal(await store.getMany(id, ['m', 'none'], { blobs: 'refs' }), [one, null], 'events from getMany')
     const query = { conversationId: id, maxBytes: 60_000 } as const
     const page = await store.search({ ...query, blobs: 'refs' })
-    equal(page.items[1], one, 'search')
-    equal(page.items.length, 3, 'a page of references within so many bytes')
+    equal(page.items[1], one, 'the event from search')
+    equal(page.items.length, 3, 'number of events with references on a page')
     const whole = await store.search(query)
-    holds(whole.items.length < 3, 'a page of whole bodies has more bytes than it may')
-    equal(bodies(whole.items), bodies(await store.read(id, { limit: whole.items.length })), 'a whole page')
+    holds(whole.items.length < 3, 'a page of whole bodies exceeds maxBytes')
+    equal(bodies(whole.items), bodies(await store.read(id, { limit: whole.items.length })), 'the bodies')
     const part = { conversationId: id, text: 'axx', blobs: 'refs' } as const
-    equal((await store.search(part)).items.length, 2, 'what a part of the long text finds')
+    equal((await store.search(part)).items.length, 2, 'number of events by part of the text')
     const rest = JSON.stringify(one?.fact).length - blobText(one?.blobs?.[0]?.hash ?? '').length
     const small = await store.search({ ...part, maxBytes: rest + 1 })
-    equal(small.items.length, 2, 'a page that does not count the references')
+    equal(small.items.length, 2, 'number of events on the smallest page')
     await rejects('invalid_query', 'search', () => store.search({ ...query, blobs: 'no' as 'refs' }))
     for (const options of [{ blobs: 'no' }, { blob: 'refs' }] as object[]) {
       await rejects('invalid_argument', 'get', () => store.get(id, 'm', options))
@@ -182,13 +182,13 @@ export const BLOBS: readonly Check[] = [
       for (const range of ranges) {
         const result = await readAll(await store.readBlob(id, hash, range), range)
         const expected = whole.subarray(range.start ?? 0, range.end)
-        equal(result.length, expected.length, `the length of ${JSON.stringify(range)} of ${bytes}`)
-        const wrong = result.findIndex((byte, index) => byte !== expected[index])
-        equal(wrong, -1, `the first wrong byte in ${JSON.stringify(range)} of ${bytes}`)
+        equal(result.length, expected.length, `the length of ${JSON.stringify(range)} of ${bytes} bytes`)
+        const index = result.findIndex((byte, n) => byte !== expected[n])
+        equal(index, -1, `the first different byte of ${JSON.stringify(range)} of ${bytes}`)
       }
-      for (const one of ['other', 'none', '']) equal(await store.readBlob(one, hash), null, `by ${one}`)
+      for (const one of ['other', 'none', '']) equal(await store.readBlob(one, hash), null, `blob of ${one}`)
       for (const one of ['', 'x', hash.toUpperCase(), `${hash}0`, 7 as unknown as string])
-        equal(await store.readBlob(id, one), null, `the hash ${String(one)}`)
+        equal(await store.readBlob(id, one), null, `the blob with hash ${String(one)}`)
       await rejectsEach(
         'invalid_argument',
         [{ start: -1 }, { start: 0.5 }, { start: 2, end: 1 }, { end: Number.NaN }],
@@ -200,15 +200,15 @@ export const BLOBS: readonly Check[] = [
     const facts = [say('m', long('a')), pause('p'), say('n', long('a'))]
     const { events } = await store.append(id, facts)
     const again = await store.append(id, facts)
-    equal([again.version, bodies(again.events)], [3, bodies(events)], 'what is appended again')
+    equal([again.version, bodies(again.events)], [3, bodies(events)], 'a repeated append')
     const copied = await store.append(id, pluck(events, 'fact'), { mode: 'import', expected: 0 })
-    equal(copied.version, 3, 'the version after a copy')
-    await rejects('id_conflict', 'another text', () => store.append(id, [say('m', long('b'))]))
+    equal(copied.version, 3, 'the version after a copied import')
+    await rejects('id_conflict', 'an id with another text', () => store.append(id, [say('m', long('b'))]))
     const other = [say('x', long('only here'))]
-    await rejects('version_conflict', 'an old version', () => store.append(id, other, { expected: 1 }))
-    await isSound(store, 'after refusals')
+    await rejects('version_conflict', 'a stale append', () => store.append(id, other, { expected: 1 }))
+    await isSound(store, 'after rejected appends')
     const { hash } = digestOf(long('only here'))
-    equal(await store.readBlob(id, hash), null, 'the long string of what was refused')
+    equal(await store.readBlob(id, hash), null, 'the long string of a rejected append')
     equal((await store.append(id, [pause('q', { parent_id: 'm' })])).version, 4, 'the version on a branch')
   }),
   test('blobs: a string is deleted with the last event that contains it, in any conversation', async (store) => {
@@ -227,7 +227,7 @@ export const BLOBS: readonly Check[] = [
           if (j >= i && n < 3 - j) await hasText(store, other, one, texts[n] as string)
           else equal(await store.readBlob(other, one.hash), null, `blob ${n} of ${other}`)
       await store.deleteConversation(id)
-      await isSound(store, `without ${id}`)
+      await isSound(store, `after deleting ${id}`)
       for (const one of references) equal(await store.readBlob(id, one.hash), null, `a blob of ${id}`)
     }
     equal((await store.auditBlobs()).blobs, 0, 'the number of blobs')
@@ -245,14 +245,14 @@ export const BLOBS: readonly Check[] = [
         const isWhole = result.every(
           (event, i) => stringsIn(event?.fact)[0]?.text === stringsIn(facts[i])[0]?.text,
         )
-        holds(isWhole, 'a long string is another one')
+        holds(isWhole, 'a long string has changed')
         if (round < 3) await store.deleteConversation(id)
       }
     }
     await Promise.all(Array.from({ length: 6 }, (_, n) => worker(n)))
     await isSound(store, 'at the end')
     for (let n = 0; n < 6; n += 1) await store.deleteConversation(`c${n}`)
-    await isSound(store, 'without any')
+    await isSound(store, 'after deleting all')
     equal((await store.auditBlobs()).blobs, 0, 'the number of blobs')
   }),
   reopening(
@@ -264,11 +264,11 @@ export const BLOBS: readonly Check[] = [
       equal(bodies(await again.read(id)), bodies(before), 'bodies')
       for (const text of LONG_TEXTS) await hasText(again, id, digestOf(text), text)
       await again.append(id, [say('n', LONG_TEXTS[0] as string)])
-      await isSound(again, 'after the append of another')
+      await isSound(again, 'after an append by another store')
       await again.deleteConversation(id)
       const deleted = await store.readBlob(id, digestOf(LONG_TEXTS[0] as string).hash)
-      equal(deleted, null, 'a blob that another deleted')
-      await isSound(store, 'after the deletion by another')
+      equal(deleted, null, 'a blob deleted by another store')
+      await isSound(store, 'after a deletion by another store')
     },
   ),
 ]

@@ -62,7 +62,7 @@ export const REPLACING: readonly Check[] = [
       await replace('c', [{ before, after }])
       const { blobs, events, unused, damaged, missing } = await store.auditBlobs()
       const audit = [blobs, events, unused, damaged, missing]
-      if (hasBlobs) equal(audit, [users, users, [], [], []], `blobs while ${users} events have it`)
+      if (hasBlobs) equal(audit, [users, users, [], [], []], `the audit with ${users} such events`)
     }
     equal(await factsIn(store, 'c'), [a, shortB], 'the log')
   }),
@@ -70,7 +70,7 @@ export const REPLACING: readonly Check[] = [
     await begin(store, 'c', [say('a', 'alpha'), say('b', 'beta')])
     const [a, b] = (await factsIn(store, 'c')) as [Fact, Fact]
     const other = withText(a, 'other')
-    const fine = { before: a, after: other }
+    const valid = { before: a, after: other }
     const wrong: readonly (readonly [string, Fact, unknown])[] = [
       ['version_conflict', { ...say('b', 'not this') } as Fact, { ...say('b', 'x') }],
       ['unknown_event', pause('no'), pause('no')],
@@ -84,10 +84,10 @@ export const REPLACING: readonly Check[] = [
     ]
     for (const [code, before, after] of wrong)
       await rejects(code as 'unknown_event', `${code} ${JSON.stringify(after)}`, () =>
-        replace('c', [fine, { before, after: after as Fact }]),
+        replace('c', [valid, { before, after: after as Fact }]),
       )
-    await rejects('unknown_conversation', 'an unknown conversation', () => replace('d', [fine]))
-    equal(await factsIn(store, 'c'), [a, b], 'the log after them all')
+    await rejects('unknown_conversation', 'an unknown conversation', () => replace('d', [valid]))
+    equal(await factsIn(store, 'c'), [a, b], 'the log afterwards')
     await replace('c', [])
   }),
 ]
@@ -118,11 +118,11 @@ export const BODIES_KEPT: readonly Check[] = [
     const text = '0123456789abcdef'.repeat(10 * 65_536)
     const id = await begin(store, 'c', [pause('a'), say('big', text), pause('b')])
     const { items } = await store.search({ conversationId: id, text: 'F0123', limit: 1 })
-    equal(idsOf(items), ['big'], 'what its text finds')
+    equal(idsOf(items), ['big'], 'events found by text')
     const [event] = await store.read(id, { from: 1, limit: 1 })
     const results = { search: items[0], read: event, get: await store.get(id, 'big') }
     for (const [name, result] of Object.entries(results))
-      holds(textOfFact(result?.fact) === text, `${name} returned another text`)
+      holds(textOfFact(result?.fact) === text, `${name} returned a different text`)
   }),
   it('bodies: Unicode text is returned unchanged, including lone surrogates and NUL', async (store, id) => {
     const value: JsonValue = Object.fromEntries(ODD_TEXTS.map((text) => [text, [text]]))
@@ -132,12 +132,12 @@ export const BODIES_KEPT: readonly Check[] = [
     ]
     const input = await store.append(id, facts)
     const stored = await store.read(id)
-    equal(stored, input.events, 'as read and as appended')
+    equal(stored, input.events, 'events from read and from append')
     for (const [i, { fact }] of stored.entries()) {
       const { parent_id: _, ...rest } = fact as typeof fact & { readonly parent_id?: string }
       equal(JSON.stringify(rest), JSON.stringify(facts[i]), 'a body')
     }
-    equal((await store.append(id, facts)).version, facts.length, 'the version when they are appended again')
+    equal((await store.append(id, facts)).version, facts.length, 'the version after a repeated append')
   }),
   it('bodies: an event of the maximum depth is returned unchanged', async (store, id) => {
     let value: JsonValue = 'deep'
@@ -162,12 +162,12 @@ export const BODIES_KEPT: readonly Check[] = [
     const parents = [null, ...ODD_IDS.slice(0, -1)]
     const facts = ODD_IDS.map((one, i) => pause(one, { parent_id: parents[i] ?? null }))
     const { events } = await store.append(id, facts)
-    equal(idsOf(events), ODD_IDS, 'ids as appended')
+    equal(idsOf(events), ODD_IDS, 'ids of the appended events')
     equal(await store.getMany(id, ODD_IDS), events, 'events by id')
     equal(pluck(events, 'seq'), [...ODD_IDS.keys()], 'positions')
     equal(pluck(events, 'parentId'), parents, 'parents')
     const path = ODD_IDS.slice(0, ODD_IDS.indexOf('😀') + 1)
-    equal(idsOf(await searchAll(store, { conversationId: id, leafId: '😀', limit: 5 })), path, 'a path')
+    equal(idsOf(await searchAll(store, { conversationId: id, leafId: '😀', limit: 5 })), path, 'the path')
     for (const [i, one] of ODD_IDS.entries()) {
       await store.createConversation({ id: one, title: `t${i}` })
       await store.append(one, [pause(one)])

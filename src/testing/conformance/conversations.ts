@@ -72,14 +72,14 @@ export const CONVERSATIONS: readonly Check[] = [
   test('record: creating a conversation with an existing or illegal id fails', async (store) => {
     const before = await store.createConversation({ id: 'c', title: 'first' })
     const create = (fields: Partial<NewConversation>) => store.createConversation({ id: 'd', ...fields })
-    await rejects('conversation_exists', 'the same id', () => create({ id: 'c', title: 'second' }))
-    equal(await store.getConversation('c'), before, 'the record after')
+    await rejects('conversation_exists', 'an existing id', () => create({ id: 'c', title: 'second' }))
+    equal(await store.getConversation('c'), before, 'the record after the conflict')
     const ids = ['', '__root__', 'a\u0000', 'a\n', '\ud800', 'x'.repeat(201), undefined] as string[]
     const wrong = [...ids.map((id) => ({ id })), { parentConversationId: '' }]
     await rejectsEach('invalid_id', wrong, create)
-    equal((await store.countConversations()).count, 1, 'conversations after them all')
+    equal((await store.countConversations()).count, 1, 'number of conversations')
     const many = await Promise.allSettled(Array.from({ length: 8 }, () => create({})))
-    equal(many.filter(({ status }) => status === 'fulfilled').length, 1, 'winners of eight who create one')
+    equal(many.filter(({ status }) => status === 'fulfilled').length, 1, 'successful creations of one id')
   }),
   test('record: invalid titles, tags and zones are invalid_argument, with the name of the field', async (store) => {
     await store.createConversation({ id: 'c' })
@@ -112,7 +112,7 @@ export const CONVERSATIONS: readonly Check[] = [
         ([path, value]) => write({ [path.split('.')[0] as string]: value }),
         ([path]) => ({ field: path }),
       )
-    equal(await store.getConversation('d'), null, 'the result')
+    equal(await store.getConversation('d'), null, 'the rejected record')
   }),
   test('record: an unknown conversation is null', async (store) => {
     await begin(store, 'c')
@@ -137,42 +137,42 @@ export const CONVERSATIONS: readonly Check[] = [
     await store.append('c', pauses(2))
     const before = await store.getConversation('c')
     const titled = await store.updateConversation('c', { title: 'U' })
-    equal({ ...titled, updatedAt: '' }, { ...before, title: 'U', updatedAt: '' }, 'after a title')
+    equal({ ...titled, updatedAt: '' }, { ...before, title: 'U', updatedAt: '' }, 'the record with a title')
     const patch = { title: null, public: false, tags: { d: '3' }, metadata: {}, timeZone: 'Asia/Tokyo' }
     const all = await store.updateConversation('c', patch)
-    equal({ ...all, updatedAt: '' }, { ...before, ...patch, updatedAt: '' }, 'after all fields')
-    equal(await store.getConversation('c'), all, 'as stored')
+    equal({ ...all, updatedAt: '' }, { ...before, ...patch, updatedAt: '' }, 'the record with all fields')
+    equal(await store.getConversation('c'), all, 'the stored record')
     const nothing = await store.updateConversation('c', {})
-    equal({ ...nothing, updatedAt: '' }, { ...all, updatedAt: '' }, 'after an empty patch')
-    await rejects('unknown_conversation', 'an unknown one', () => store.updateConversation('d', patch))
+    equal({ ...nothing, updatedAt: '' }, { ...all, updatedAt: '' }, 'the record after an empty patch')
+    await rejects('unknown_conversation', 'an unknown id', () => store.updateConversation('d', patch))
   }),
   test('record: an owner can be set, changed and removed; an invalid owner is rejected', async (store) => {
     equal((await store.createConversation({ id: 'c', owner: 'ann' })).owner, 'ann', 'the owner')
-    equal((await store.updateConversation('c', { title: 'T' })).owner, 'ann', 'after another change')
-    equal((await store.updateConversation('c', { owner: 'Ann' })).owner, 'Ann', 'another owner')
-    equal((await store.listConversations({ owner: 'ann' })).items, [], 'conversations of the first')
-    equal((await store.countConversations({ owner: 'Ann' })).count, 1, 'conversations of the second')
-    equal((await store.updateConversation('c', { owner: null })).owner, null, 'nobody')
-    equal((await store.countConversations({ owner: 'Ann' })).count, 0, 'conversations of the second after it')
+    equal((await store.updateConversation('c', { title: 'T' })).owner, 'ann', 'the unchanged owner')
+    equal((await store.updateConversation('c', { owner: 'Ann' })).owner, 'Ann', 'the new owner')
+    equal((await store.listConversations({ owner: 'ann' })).items, [], 'records of the old owner')
+    equal((await store.countConversations({ owner: 'Ann' })).count, 1, 'conversations of the new owner')
+    equal((await store.updateConversation('c', { owner: null })).owner, null, 'no owner')
+    equal((await store.countConversations({ owner: 'Ann' })).count, 0, 'conversations without the owner')
     const owners = ['', '__root__', 'a\u0000', '\ud800', 'x'.repeat(201), 7] as string[]
     await rejectsEach('invalid_id', owners, (owner) => store.createConversation({ id: 'd', owner }))
     await rejectsEach('invalid_id', owners, (owner) => store.updateConversation('c', { owner }))
     await rejectsEach('invalid_query', owners, (owner) => store.listConversations({ owner }))
-    equal((await store.countConversations()).count, 1, 'conversations after them all')
+    equal((await store.countConversations()).count, 1, 'number of conversations')
   }),
   test('record: a conversation has the passed time of creation, which lists use', async (store) => {
     const now = await store.createConversation({ id: 'now' })
     const times = { old: '2001-02-03T04:05:06.000001+01:00', late: '9998-01-01T00:00:00Z' }
     const old = await store.createConversation({ id: 'old', createdAt: times.old })
     equal(old.createdAt, '2001-02-03T03:05:06.000001Z', 'the time of creation')
-    holds(old.updatedAt >= now.updatedAt, `updatedAt should be now: ${old.updatedAt}`)
+    holds(old.updatedAt >= now.updatedAt, `updatedAt is in the past: ${old.updatedAt}`)
     equal(await store.getConversation('old'), old, 'the record as stored')
     const late = await store.createConversation({ id: 'late', createdAt: times.late })
-    equal(late.updatedAt, late.createdAt, 'updatedAt of one that is created later than now')
+    equal(late.updatedAt, late.createdAt, 'updatedAt of a conversation created in the future')
     const ids = async (filter: ConversationQuery): Promise<string[]> =>
       (await store.listConversations({ order: 'created_at', ...filter })).items.map(({ id }) => id)
-    equal(await ids({}), ['old', 'now', 'late'], 'the list')
-    equal(await ids({ createdAtLt: '2002-01-01T00:00:00Z' }), ['old'], 'those before')
+    equal(await ids({}), ['old', 'now', 'late'], 'ids in order')
+    equal(await ids({ createdAtLt: '2002-01-01T00:00:00Z' }), ['old'], 'ids created before a time')
     await store.append('old', [pause('a')], { createdAt: old.createdAt })
     await rejectsEach(
       'invalid_argument',
@@ -187,11 +187,11 @@ export const CONVERSATIONS: readonly Check[] = [
     await store.append('c', [pause('a'), leaf('u', null)])
     const after = await store.getConversation('c')
     equal({ ...after, updatedAt: '' }, { ...empty, version: 2, headId: null, updatedAt: '' }, 'the record')
-    holds((after?.updatedAt ?? '') >= createdAt, 'updatedAt went back')
+    holds((after?.updatedAt ?? '') >= createdAt, 'updatedAt decreased')
     await store.append('c', [pause('a')])
     await store.append('c', [])
-    await rejects('version_conflict', 'a conflict', () => store.append('c', [pause('b')], { expected: 9 }))
-    equal(await store.getConversation('c'), after, 'the record after nothing was appended')
+    await rejects('version_conflict', 'an append', () => store.append('c', [pause('b')], { expected: 9 }))
+    equal(await store.getConversation('c'), after, 'the record after calls without effect')
   }),
   test('record: concurrent changes that pass `expected` lose no metadata', async (store) => {
     const metadata = { n: 0, 7: '\u0000\ud800', '': [1e21, { é: null }] }
@@ -209,10 +209,10 @@ export const CONVERSATIONS: readonly Check[] = [
     const after = await store.getConversation('c')
     equal(after?.metadata, { ...metadata, n: 6 }, 'the metadata')
     const late = () => store.updateConversation('c', { title: 'U' }, { expected: created })
-    await rejects('version_conflict', 'a change that expects what was there before', late)
+    await rejects('version_conflict', 'a stale update', late)
     equal(await store.getConversation('c'), after, 'the record after a conflict')
     const unknown = () => store.updateConversation('d', { title: 'U' }, { expected: created })
-    await rejects('unknown_conversation', 'an unknown one', unknown)
+    await rejects('unknown_conversation', 'an unknown conversation', unknown)
   }),
   test('record: concurrent patches and appends lose nothing', async (store) => {
     await begin(store, 'c')
@@ -230,16 +230,16 @@ export const CONVERSATIONS: readonly Check[] = [
     await begin(store, 'c', pauses(5))
     await begin(store, 'd', pauses(2))
     await store.acquireLease('c', 'me', 60_000)
-    equal(await store.deleteConversation('c'), true, 'deleting it')
-    equal(await store.deleteConversation('c'), false, 'deleting it again')
-    equal(await store.getConversation('c'), null, 'the record that is left')
-    equal([await store.get('c', 'p0'), await store.getLease('c')], [null, null], 'what is left')
+    equal(await store.deleteConversation('c'), true, 'the result of deleting')
+    equal(await store.deleteConversation('c'), false, 'the result of deleting again')
+    equal(await store.getConversation('c'), null, 'the deleted record')
+    equal([await store.get('c', 'p0'), await store.getLease('c')], [null, null], 'the event and the lease')
     const counts = [await store.count({ conversationId: 'c' }), (await store.countConversations()).count]
-    equal(counts, [0, 1], 'what is counted')
-    await rejects('unknown_conversation', 'reading it', () => store.read('c'))
+    equal(counts, [0, 1], 'counts of events and conversations')
+    await rejects('unknown_conversation', 'reading a deleted log', () => store.read('c'))
     const fresh = await begin(store, 'c')
-    equal(await store.read(fresh), [], 'the log of a new one with its id')
-    equal((await store.append(fresh, [pause('p0')], { expected: 'none' })).headId, 'p0', 'an append to it')
-    equal((await store.read('d')).length, 2, 'another conversation')
+    equal(await store.read(fresh), [], 'the log of the recreated conversation')
+    equal((await store.append(fresh, [pause('p0')], { expected: 'none' })).headId, 'p0', 'the new HEAD')
+    equal((await store.read('d')).length, 2, 'events of another conversation')
   }),
 ]

@@ -17,7 +17,7 @@ const ORDERS = ['timestamp', 'timestamp_desc'] as const
 
 async function cursorOf(store: Store, query: EventQuery): Promise<string> {
   const { cursor } = await store.search(query)
-  if (cursor === null) throw new Error(`there should be a second page of ${JSON.stringify(query)}`)
+  if (cursor === null) throw new Error(`there is no second page of ${JSON.stringify(query)}`)
   return cursor
 }
 
@@ -31,34 +31,34 @@ export const CURSORS: readonly Check[] = [
       for (const filter of [{}, { kinds: ['MessageEvent'] as const }, { text: 'x' }, { leafId }]) {
         const query = { conversationId: id, order, ...filter }
         const whole = idsOf(await searchAll(store, query))
-        equal(whole.length, sizes.length, 'events found')
+        equal(whole.length, sizes.length, 'number of events found')
         for (const maxBytes of [1, 1_000, 100_000, 10_000_000]) {
           const matches: (string | null)[] = []
           for await (const items of allPages((start) => store.search({ ...query, maxBytes, ...start }))) {
             const bytes = items.map(({ fact }) => new TextEncoder().encode(JSON.stringify(fact)).length)
             const before = bytes.slice(0, -1).reduce((sum, each) => sum + each, 0)
-            holds(items.length > 0, `a page of at most ${maxBytes} bytes held nothing`)
-            holds(before < maxBytes + 2_000, `a page of at most ${maxBytes} bytes continued after ${before}`)
+            holds(items.length > 0, `a page is empty, maxBytes ${maxBytes}`)
+            holds(before < maxBytes + 2_000, `a page continues after ${before} bytes, maxBytes ${maxBytes}`)
             matches.push(...idsOf(items))
           }
-          equal(matches, whole, `pages of ${maxBytes} bytes, ${order}`)
+          equal(matches, whole, `ids with maxBytes ${maxBytes}, ${order}`)
         }
       }
     }
-    await rejects('invalid_query', 'no bytes', () => store.search({ conversationId: id, maxBytes: 0 }))
+    await rejects('invalid_query', 'maxBytes 0', () => store.search({ conversationId: id, maxBytes: 0 }))
   }),
   test('cursor: it is null exactly on the last page', async (store) => {
     const id = await begin(store, 'c', mixed(20, 'p'))
     for (const order of ORDERS) {
       for (const limit of [19, 20, 21, 100]) {
         const { cursor: next } = await store.search({ conversationId: id, order, limit })
-        equal(next !== null, limit < 20, `a cursor after the first ${limit} of 20, ${order}`)
+        equal(next !== null, limit < 20, `whether ${limit} of 20 events have a cursor, ${order}`)
       }
     }
     // The page has all seven pauses. Later events that the filter excludes must not cause a cursor.
     const seven = { conversationId: id, kinds: ['PauseEvent'] as const, limit: 7 }
     const { items, cursor: next } = await store.search(seven)
-    equal([items.length, next], [7, null], 'all that the filter lets through')
+    equal([items.length, next], [7, null], 'number of pauses, and the cursor')
   }),
   test('cursor: appending while paging repeats and skips no earlier events, in both directions', async (store) => {
     for (const [i, more] of [
@@ -111,11 +111,11 @@ export const CURSORS: readonly Check[] = [
       (change) => store.search({ ...query, cursor, ...change }),
       () => ({ reason: 'foreign' }),
     )
-    await rejects('invalid_cursor', 'a cursor of events, for conversations', () =>
+    await rejects('invalid_cursor', 'an event cursor in a list of conversations', () =>
       store.listConversations({ cursor }),
     )
     const listed = (await store.listConversations({ limit: 1 })).cursor as string
-    await rejects('invalid_cursor', 'a cursor of conversations, for events', () =>
+    await rejects('invalid_cursor', 'a conversation cursor in a search of events', () =>
       store.search({ ...query, cursor: listed }),
     )
     const same: EventQuery = {
@@ -128,12 +128,12 @@ export const CURSORS: readonly Check[] = [
     }
     const whole = await searchAll(store, { ...query, limit: 20 })
     const rest = (await store.search(same)).items
-    equal(rest, whole.slice(5), 'the same query in another form, with another limit')
+    equal(rest, whole.slice(5), 'the rest, by an equivalent query')
   }),
   test('cursor: an altered or truncated cursor is invalid_cursor', async (store) => {
     const id = await begin(store, 'c', pauses(5))
     const cursor = await cursorOf(store, { conversationId: id, limit: 2 })
-    holds(/^[\w-]{1,500}$/.test(cursor), `a cursor should be short and fit for a URL: ${cursor}`)
+    holds(/^[\w-]{1,500}$/.test(cursor), `a cursor is too long or not safe in a URL: ${cursor}`)
     const longer = [`${cursor}A`, `A${cursor}`, `${cursor}=`, ` ${cursor}`]
     const others = ['', 'x', '0', '2', 'p1', '{}', ' ', '\u0000', '😀', cursor.toUpperCase()]
     const wrong = new Set([...longer, ...others])
@@ -144,7 +144,7 @@ export const CURSORS: readonly Check[] = [
     wrong.delete(cursor)
     await rejectsEach('invalid_cursor', wrong, (text) => store.search({ conversationId: id, cursor: text }))
     const rest = idsOf((await store.search({ conversationId: id, cursor })).items)
-    equal(rest, ['p2', 'p3', 'p4'], 'the cursor itself')
+    equal(rest, ['p2', 'p3', 'p4'], 'ids after the unaltered cursor')
   }),
   reopening(
     'cursor: it is valid until the conversation is deleted, also in another process',
@@ -153,7 +153,7 @@ export const CURSORS: readonly Check[] = [
       const cursor = await cursorOf(store, { conversationId: id, limit: 2 })
       const again = await reopen()
       const second = idsOf((await again.search({ conversationId: id, cursor })).items)
-      equal(second, ['p2', 'p3', 'p4'], 'the second page')
+      equal(second, ['p2', 'p3', 'p4'], 'ids on the second page')
     },
   ),
 ]

@@ -59,7 +59,7 @@ export const after = (milliseconds: number): Promise<void> =>
 
 export async function granted(store: Store, id: string, owner: string, ttl: number): Promise<Lease> {
   const lease = await store.acquireLease(id, owner, ttl)
-  if (lease === null) throw new Error(`${owner} should get the lease of ${id}`)
+  if (lease === null) throw new Error(`${owner} did not get the lease of ${id}`)
   return lease
 }
 
@@ -73,7 +73,7 @@ export async function put(
   const [item] = await store.changeItems([
     { collection: 'c', id, put: { body: body as Item['body'], keys, dueIn }, ...change },
   ])
-  if (item === undefined || item === null) throw new Error('the item should be returned as it was stored')
+  if (item === undefined || item === null) throw new Error('changeItems did not return the stored item')
   return item
 }
 
@@ -88,7 +88,7 @@ export async function itemIds(store: Store, query: ItemQuery = {}): Promise<stri
   const { limit = 2 } = query
   const ids: string[] = []
   for await (const items of allPages((start) => store.listItems('c', { ...query, limit, ...start }))) {
-    holds(items.length <= limit, 'a page holds no more than its limit')
+    holds(items.length <= limit, 'a page has more items than its limit')
     ids.push(...pluck(items, 'id'))
   }
   return ids

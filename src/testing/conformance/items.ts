@@ -7,34 +7,34 @@ import { after, LONG, NO_TEXTS, pluck, put, SHORT, version, itemIds, writeItem }
 
 const of = (id: string): Pick<ItemChange, 'collection' | 'id'> => ({ collection: 'c', id })
 
-const look = (id: string): ItemChange => ({ ...of(id), expected: null })
+const absent = (id: string): ItemChange => ({ ...of(id), expected: null })
 
 export const ITEMS: readonly Check[] = [
   test('item: its JSON is returned unchanged until the item is replaced or removed', async (store) => {
-    equal(await store.getItem('c', 'x'), null, 'before it is put')
+    equal(await store.getItem('c', 'x'), null, 'an unknown item')
     const body = { text: 'é\u0000\u{1f600}\ud800', list: [1, -2.5e-9, null, true, {}], '': { 'a.b': [] } }
     const first = await put(store, 'x', body, { keys: { by: 'é\n', other_1: '' } })
     equal(first.body, body, 'the body')
-    equal([first.collection, first.id, first.dueAt], ['c', 'x', null], 'the rest')
+    equal([first.collection, first.id, first.dueAt], ['c', 'x', null], 'collection, id and dueAt')
     equal(first.keys, { by: 'é\n', other_1: '' }, 'the keys')
-    equal(await store.getItem('c', 'x'), first, 'as stored')
-    equal(await store.getItem('d', 'x'), null, 'in another collection')
+    equal(await store.getItem('c', 'x'), first, 'the stored item')
+    equal(await store.getItem('d', 'x'), null, 'the id in another collection')
     const second = await put(store, 'x', {})
-    equal([second.body, second.keys], [{}, {}], 'a replaced item keeps nothing')
-    equal(await itemIds(store, { by: 'by' }), [], 'nor in a list')
-    for (const what of ['taken out', 'and once more']) {
+    equal([second.body, second.keys], [{}, {}], 'body and keys of the replaced item')
+    equal(await itemIds(store, { by: 'by' }), [], 'ids listed by the old key')
+    for (const what of ['the result of a removal', 'the result of a second removal']) {
       equal(await store.changeItems([{ ...of('x'), put: null }]), [null], what)
-      equal(await store.getItem('c', 'x'), null, 'after that')
+      equal(await store.getItem('c', 'x'), null, 'the removed item')
     }
-    equal(await store.changeItems([]), [], 'no change')
-    equal((await store.countConversations()).count, 0, 'conversations')
+    equal(await store.changeItems([]), [], 'the result of no changes')
+    equal((await store.countConversations()).count, 0, 'number of conversations')
   }),
   test('item: versions never repeat, even if the item is removed and stored again', async (store) => {
     const latest = new Map<string, number>()
     for (let round = 0; round < 4; round += 1) {
       for (const id of ['x', 'y', 'x']) {
         const { version } = await put(store, id, { round })
-        holds(version > (latest.get(id) ?? 0), `${id} had version ${latest.get(id)}, and then ${version}`)
+        holds(version > (latest.get(id) ?? 0), `${id} has version ${version} after ${latest.get(id)}`)
         latest.set(id, version)
       }
       await store.changeItems(['x', 'y'].map((id) => ({ ...of(id), put: null })))
@@ -55,18 +55,18 @@ export const ITEMS: readonly Check[] = [
     for (const [conflict, real] of conflicts) {
       const changes = [{ ...of('a'), expected: a.version, put: next }, { ...of('new'), put: next }, conflict]
       const { data } = await rejects('version_conflict', 'a conflict', () => store.changeItems(changes))
-      equal(data, { collection: 'c', id: conflict.id, version: real }, 'what the error names')
+      equal(data, { collection: 'c', id: conflict.id, version: real }, 'the error data')
     }
-    equal([await store.getItem('c', 'a'), await store.getItem('c', 'b')], [a, b], 'after conflicts')
-    equal(await itemIds(store), ['a', 'b'], 'after conflicts, all')
-    const [gone, made, ...checked] = await store.changeItems([
+    equal([await store.getItem('c', 'a'), await store.getItem('c', 'b')], [a, b], 'items after the conflicts')
+    equal(await itemIds(store), ['a', 'b'], 'ids after the conflicts')
+    const [removed, created, ...checked] = await store.changeItems([
       { ...of('a'), expected: a.version, put: null },
       { ...of('new'), expected: null, put: next },
       { ...of('b'), expected: b.version },
       { ...of('gone'), expected: null },
     ])
-    equal([gone, made?.id, checked], [null, 'new', [null, null]], 'what is given')
-    equal([await itemIds(store), await version(store, 'b')], [['b', 'new'], b.version], 'what is there')
+    equal([removed, created?.id, checked], [null, 'new', [null, null]], 'results')
+    equal([await itemIds(store), await version(store, 'b')], [['b', 'new'], b.version], 'ids and version')
   }),
   test('item: exactly one of many concurrent changes of a version wins, and one of many creations', async (store) => {
     const base = await put(store, 'x', { n: 0 })
@@ -79,14 +79,14 @@ export const ITEMS: readonly Check[] = [
     equal(await ofEight((n) => [writeItem('x', base.version, n)]), 1, 'winners of a version')
     equal(await ofEight((n) => [writeItem('new', null, n)]), 1, 'winners of a free id')
     // Each change requires that `lock` does not exist. All can check this, but only one can write it.
-    equal(await ofEight((n) => [writeItem(`own${n}`, null, n), look('lock')]), 8, 'those that only look')
-    equal(await ofEight((n) => [writeItem(`o${n}`, null, n), writeItem('lock', null, n)]), 1, 'of a lock')
+    equal(await ofEight((n) => [writeItem(`own${n}`, null, n), absent('lock')]), 8, 'winners that only check')
+    equal(await ofEight((n) => [writeItem(`o${n}`, null, n), writeItem('lock', null, n)]), 1, 'lock winners')
     const [left, right] = [writeItem('p', null, 1), writeItem('q', null, 1)]
     const both = await winners([
-      [left, look('q')],
-      [right, look('p')],
+      [left, absent('q')],
+      [right, absent('p')],
     ])
-    holds(both < 2, 'two who each write where the other must find nothing cannot both win')
+    holds(both < 2, 'two writers won, although each wrote an item that the other requires to be absent')
   }),
   test('item: concurrent writers of the same items all finish, in whatever order they list them', async (store) => {
     const ids = Array.from({ length: 6 }, (_, i) => `i${i}`)
@@ -101,7 +101,7 @@ export const ITEMS: readonly Check[] = [
     const orders = ids.map((_, i) => (i % 2 === 0 ? ids : ids.toReversed().slice(i % 3)))
     await Promise.all(orders.map(add))
     const sums = await Promise.all(ids.map(async (id) => (await store.getItem('c', id))?.body['n']))
-    equal(sums, [6, 6, 6, 6, 5, 4], 'how often each was added to')
+    equal(sums, [6, 6, 6, 6, 5, 4], 'number of increments of each item')
   }),
 ]
 
@@ -117,22 +117,22 @@ export const ITEM_LISTS: readonly Check[] = [
     }
     await put(store, 'later', {}, { dueIn: LONG })
     await put(store, 'never', {})
-    equal(await store.claimItems('d', { ttl: LONG }), [], 'in another collection')
+    equal(await store.claimItems('d', { ttl: LONG }), [], 'claims in another collection')
     const before = await store.getItem('c', 'due0')
     const first = await store.claimItems('c', { ttl: LONG, limit: 2 })
     const claimed = first.map(({ id, body, keys }) => [id, body, keys])
     const expected = [0, 1].map((i) => [`due${i}`, { i }, { by: String(i) }])
-    equal(claimed, expected, 'the first')
-    holds((first[0]?.version ?? 0) > (before?.version ?? 0), 'a claim sets a new version')
-    holds((first[0]?.dueAt ?? 0) > (before?.dueAt ?? 0) + LONG / 2, 'a claim moves when it is due')
-    equal(await store.getItem('c', 'due0'), first[0], 'as stored')
+    equal(claimed, expected, 'the first claims')
+    holds((first[0]?.version ?? 0) > (before?.version ?? 0), 'a claim did not raise the version')
+    holds((first[0]?.dueAt ?? 0) > (before?.dueAt ?? 0) + LONG / 2, 'a claim did not postpone the due time')
+    equal(await store.getItem('c', 'due0'), first[0], 'the stored claim')
     const claims = Array.from({ length: 5 }, () => store.claimItems('c', { ttl: LONG, limit: 3 }))
     const ids = pluck((await Promise.all(claims)).flat(), 'id')
-    equal(new Set(ids).size, ids.length, 'claimed by one each')
+    equal(new Set(ids).size, ids.length, 'number of distinct claims')
     // A concurrent claim may skip items, which the next claim then returns.
     const remaining = await store.claimItems('c', { ttl: LONG })
-    equal(ids.length + remaining.length, 10, 'claimed in all')
-    equal(await store.claimItems('c', { ttl: LONG }), [], 'and none twice')
+    equal(ids.length + remaining.length, 10, 'number of claims')
+    equal(await store.claimItems('c', { ttl: LONG }), [], 'repeated claims')
   }),
   test('claim: after it expires, another process can claim the item, and the first can no longer change it', async (store) => {
     await put(store, 'x', { n: 1 }, { dueIn: 0 })
@@ -141,13 +141,13 @@ export const ITEM_LISTS: readonly Check[] = [
     const current = await put(store, 'x', { n: 2 }, { expected: mine?.version ?? 0, dueIn: SHORT })
     await after(2 * SHORT)
     const [yours] = await store.claimItems('c', { ttl: LONG })
-    equal(yours?.body, { n: 2 }, 'the item of the other')
+    equal(yours?.body, { n: 2 }, 'the item of the second claim')
     const late = writeItem('x', current.version, 3)
     const changes = [[late], [{ ...of('new'), put: { body: {} } }, late]]
     await rejectsEach('version_conflict', changes, (some) => store.changeItems(some))
-    equal([await store.getItem('c', 'x'), await store.getItem('c', 'new')], [yours, null], 'as it is')
+    equal([await store.getItem('c', 'x'), await store.getItem('c', 'new')], [yours, null], 'unchanged items')
     await put(store, 'x', { n: 4 }, { expected: yours?.version ?? 0 })
-    equal(await store.claimItems('c', { ttl: LONG }), [], 'one that was put without a time is not due')
+    equal(await store.claimItems('c', { ttl: LONG }), [], 'claims of an item without a due time')
   }),
   test('claim: many concurrent workers process each item once', async (store) => {
     const count = 12
@@ -167,7 +167,7 @@ export const ITEM_LISTS: readonly Check[] = [
     await worker()
     const { items } = await store.listItems('c', { by: 'done', value: 'yes' })
     const done = items.map(({ body }) => body['done'])
-    equal(done, Array(count).fill(1), 'how often each was worked on')
+    equal(done, Array(count).fill(1), 'runs of each item')
   }),
   test('items: pages by id and by key partition the collection, in code-point order, in both directions', async (store) => {
     for (const name of NAMES.toReversed())
@@ -189,7 +189,7 @@ export const ITEM_LISTS: readonly Check[] = [
     for (const [query, ids] of lists) {
       equal(await itemIds(store, query), ids, JSON.stringify(query))
       const down = await itemIds(store, { ...query, descending: true })
-      equal(down, ids.toReversed(), `${JSON.stringify(query)}, downwards`)
+      equal(down, ids.toReversed(), `${JSON.stringify(query)}, descending`)
     }
     equal((await store.listItems('none')).items, [], 'an unknown collection')
   }),
@@ -206,7 +206,7 @@ export const ITEM_LISTS: readonly Check[] = [
       round += 1
     }
     const stayed = seen.filter((id) => stay.includes(id))
-    equal(stayed, stay, 'those that stayed')
+    equal(stayed, stay, 'ids of permanent items')
   }),
   test('items: an invalid item or query is rejected, and changes nothing', async (store) => {
     const put = { body: {} }
@@ -226,9 +226,9 @@ export const ITEM_LISTS: readonly Check[] = [
     ] as ItemChange[]
     await rejectsEach('invalid_argument', wrong, (one) => store.changeItems([first, one]))
     const many = Array.from({ length: 101 }, (_, i) => ({ ...first, id: `m${i}` }))
-    await rejects('invalid_argument', 'too many', () => store.changeItems(many))
-    equal((await store.changeItems(many.slice(1))).length, 100, 'as many as may be')
-    equal((await store.listItems('c', { from: 'm100', below: 'm2' })).items.length, 10, 'that are there')
+    await rejects('invalid_argument', '101 changes', () => store.changeItems(many))
+    equal((await store.changeItems(many.slice(1))).length, 100, 'results of 100 changes')
+    equal((await store.listItems('c', { from: 'm100', below: 'm2' })).items.length, 10, 'listed items')
     equal(await store.getItem('c', 'first'), null, 'an item of a rejected change')
     await rejectsEach('invalid_argument', [0, -1, 1.5, Number.NaN], (ttl) => store.claimItems('c', { ttl }))
     const queries = [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }]
@@ -242,26 +242,26 @@ export const ITEM_LISTS: readonly Check[] = [
         store.listItems(collection, { ...query, cursor: cursor ?? '' }),
     )
     for (const id of ['\u0000', 'a\n', '', ...NO_TEXTS])
-      equal(await store.getItem('c', id), null, 'an id that none has')
+      equal(await store.getItem('c', id), null, 'an item with an invalid id')
   }),
   reopening('items: items and claims survive reopening the store', async (store, { reopen }) => {
     const stored = await put(store, 'kept', { a: 1 }, { keys: { by: 'x' } })
-    const gone = await put(store, 'gone', {})
+    const removed = await put(store, 'gone', {})
     await store.changeItems([{ ...of('gone'), put: null }])
     await put(store, 'work', {}, { dueIn: 0 })
     await put(store, 'held', {}, { dueIn: 0 })
     await after(2)
     const claimed = await store.claimItems('c', { ttl: SHORT })
     const again = await reopen()
-    equal(await again.getItem('c', 'kept'), stored, 'an item')
-    equal((await again.listItems('c', { by: 'by' })).items, [stored], 'a list')
+    equal(await again.getItem('c', 'kept'), stored, 'the stored item')
+    equal((await again.listItems('c', { by: 'by' })).items, [stored], 'the listed items')
     const back = await put(again, 'gone', {})
-    holds(back.version > gone.version, 'versions do not repeat')
+    holds(back.version > removed.version, 'a version was repeated')
     // The first process renews one claim. The other claim expires, as after a crash.
     const current = claimed.find(({ id }) => id === 'held')
     await put(store, 'held', {}, { expected: current?.version ?? 0, dueIn: LONG })
     await after(2 * SHORT)
-    const taken = await again.claimItems('c', { ttl: LONG })
-    equal(pluck(taken, 'id'), ['work'], 'items that another process claims')
+    const others = await again.claimItems('c', { ttl: LONG })
+    equal(pluck(others, 'id'), ['work'], 'items that another process claims')
   }),
 ]

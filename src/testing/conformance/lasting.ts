@@ -32,8 +32,8 @@ async function keepsEverything(store: Store, { reopen }: Pick<Trial, 'reopen'>):
   const ids = await fill(store)
   const before = await everything(store, ids)
   const again = await reopen()
-  equal(await everything(again, ids), before, 'everything')
-  equal(pluck((await again.listConversations({ order: 'created_at' })).items, 'id'), ids, 'the list')
+  equal(await everything(again, ids), before, 'records, logs, searches and leases')
+  equal(pluck((await again.listConversations({ order: 'created_at' })).items, 'id'), ids, 'the listed ids')
 }
 
 export const LASTING: readonly Check[] = [
@@ -49,16 +49,16 @@ export const LASTING: readonly Check[] = [
       await store.releaseLease(lease)
       const again = await reopen()
       const known = await again.append('c', [pause('a0'), pause('z', { parent_id: 'a7' })])
-      equal([known.events[0]?.seq, known.version, known.headId], [0, 30, 'z'], 'known ids and the version')
+      equal([known.events[0]?.seq, known.version, known.headId], [0, 30, 'z'], 'position, version and HEAD')
       equal((await again.append('c', [pause('zz')], { expected: 30 })).events[0]?.parentId, 'z', 'HEAD')
       const path = await searchAll(again, { conversationId: 'c', leafId: 'zz' })
       equal(path.length, 10, 'the length of a new branch')
       const next = await again.acquireLease('c', 'you', 600_000)
-      holds((next?.generation ?? 0) > lease.generation, 'generations do not repeat')
+      holds((next?.generation ?? 0) > lease.generation, 'a generation was repeated')
       // The first store sees these appends: two processes may use the same conversation.
       const last = (await store.read('c', { direction: 'backward', limit: 1 }))[0]?.id
-      equal(last, 'zz', 'the log, seen from the first')
-      equal((await store.append('c', [pause('y')])).events[0]?.parentId, 'zz', 'HEAD, seen from the first')
+      equal(last, 'zz', 'the last event in the first store')
+      equal((await store.append('c', [pause('y')])).events[0]?.parentId, 'zz', 'HEAD in the first store')
     },
   ),
   test('close: each later call is store_closed, except another close', async (store) => {

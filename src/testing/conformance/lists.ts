@@ -48,26 +48,26 @@ export const LISTS: readonly Check[] = [
     for (const order of ORDERS)
       for (const limit of [1, 4, 25, 100]) {
         const listed = await listAll(store, { order }, limit)
-        equal(listed, sortRecords(records, order), `${order}, ${limit} a page`)
+        equal(listed, sortRecords(records, order), `records by ${order}, limit ${limit}`)
       }
     const listed = (await store.listConversations()).items
-    equal(listed, sortRecords(records, 'created_at_desc'), 'the default order')
+    equal(listed, sortRecords(records, 'created_at_desc'), 'records in the default order')
     await after(3)
     const changed = await store.updateConversation('c9', { title: 'T' })
     const latest = await store.listConversations({ order: 'updated_at_desc', limit: 1 })
-    equal(latest.items, [changed], 'the one that was changed last')
+    equal(latest.items, [changed], 'the last changed record')
     await after(3)
     await store.append('c3', [pause('q')])
     const { items } = await store.listConversations({ order: 'updated_at_desc', limit: 2 })
-    equal(pluck(items, 'id'), ['c3', 'c9'], 'the one that was appended to last, and the one before')
-    equal(await store.countConversations(), { count: 25, more: false }, 'their number')
+    equal(pluck(items, 'id'), ['c3', 'c9'], 'the last two changed ids')
+    equal(await store.countConversations(), { count: 25, more: false }, 'the count')
   }),
   test('list: equal times are ordered by id, by code points', async (store) => {
     const ids = ['b', 'B', 'a', 'á', 'Z', '\uffee', '😀', 'aa', '10', '9']
     await Promise.all(ids.map((id) => store.createConversation({ id })))
     const records = (await store.listConversations()).items
     for (const order of ORDERS) {
-      equal(await listAll(store, { order }, 3), sortRecords(records, order), order)
+      equal(await listAll(store, { order }, 3), sortRecords(records, order), `records by ${order}`)
     }
   }),
   test('list: all filters work alone and combined', async (store) => {
@@ -131,7 +131,7 @@ export const LISTS: readonly Check[] = [
         const order = ORDERS[i % 4] as ConversationOrder
         const what = JSON.stringify(both)
         equal(await listAll(store, { ...both, order }, 4), sortRecords(expected, order), what)
-        equal((await store.countConversations(both)).count, expected.length, `${what}, counted`)
+        equal((await store.countConversations(both)).count, expected.length, `count of ${what}`)
       }
     }
   }),
@@ -150,9 +150,9 @@ export const LISTS: readonly Check[] = [
   test('list: cursors of other queries are invalid_cursor, and invalid limits are invalid_query', async (store) => {
     for (let i = 0; i < 5; i += 1) await store.createConversation({ id: `c${i}`, title: 'x' })
     const { cursor } = await store.listConversations({ limit: 2 })
-    if (cursor === null) throw new Error('there should be a second page')
+    if (cursor === null) throw new Error('there is no second page')
     const rest = await store.listConversations({ cursor, order: 'created_at_desc', limit: 50 })
-    equal(rest.items.length, 3, 'the rest')
+    equal(rest.items.length, 3, 'remaining records')
     const changes = [
       { order: 'created_at' },
       { order: 'updated_at_desc' },
@@ -167,8 +167,8 @@ export const LISTS: readonly Check[] = [
       (change) => store.listConversations({ cursor, ...change }),
       () => ({ reason: 'foreign' }),
     )
-    await rejects('invalid_cursor', 'an altered one', () => store.listConversations({ cursor: `${cursor}A` }))
-    await rejects('invalid_cursor', 'an id', () => store.listConversations({ cursor: 'c2' }))
+    await rejects('invalid_cursor', 'altered cursor', () => store.listConversations({ cursor: `${cursor}A` }))
+    await rejects('invalid_cursor', 'an id as a cursor', () => store.listConversations({ cursor: 'c2' }))
     const wrong = [
       { limit: 0 },
       { limit: 101 },
@@ -178,7 +178,7 @@ export const LISTS: readonly Check[] = [
       { tags: { a: 1 as unknown as string } },
     ]
     await rejectsEach('invalid_query', wrong, (query) => store.listConversations(query))
-    await rejects('invalid_query', 'counted', () => store.countConversations({ updatedAtLt: 'today' }))
+    await rejects('invalid_query', 'a count', () => store.countConversations({ updatedAtLt: 'today' }))
   }),
 ]
 
@@ -190,7 +190,7 @@ async function walk(store: Store, filter: ConversationFilter, limit: number): Pr
   for await (const items of allPages((start) => store.listConversations({ ...query, ...start }))) {
     ids.push(...pluck(items, 'id'))
     pages += 1
-    holds(pages <= limit, `a walk of ${JSON.stringify(filter)} should need at most ${limit} pages`)
+    holds(pages <= limit, `${JSON.stringify(filter)} takes more than ${limit} pages`)
   }
   return ids
 }
@@ -200,14 +200,14 @@ export const LIST_BOUNDS: readonly Check[] = [
     const count = MAX_VISITED + 150
     const rare = new Set([3, 500, MAX_VISITED - 1, MAX_VISITED, count - 1])
     for (let index = 0; index < count; index += 50) {
-      const made = Array.from({ length: 50 }, (_, i) =>
+      const created = Array.from({ length: 50 }, (_, i) =>
         store.createConversation({
           id: `c${index + i}`,
           title: index + i === count - 1 ? 'The last needle' : rare.has(index + i) ? 'The needle' : 'hay',
           tags: { half: String((index + i) % 2), ...(rare.has(index + i) && { rare: 'yes' }) },
         }),
       )
-      await Promise.all(made)
+      await Promise.all(created)
     }
     const rareIds = [...rare].map((nth) => `c${nth}`).toSorted()
     const lists: readonly (readonly [ConversationFilter, readonly string[]])[] = [
@@ -221,39 +221,39 @@ export const LIST_BOUNDS: readonly Check[] = [
     for (const [filter, ids] of lists)
       equal((await walk(store, filter, 5)).toSorted(), ids, JSON.stringify(filter))
     const half = (await walk(store, { tags: { half: '0' } }, count)).length
-    equal(half, count / 2, 'what many have, in pages that are full')
-    equal(await store.countConversations({ titleContains: 'needle' }), { count: 5, more: false }, 'counted')
-    equal(await store.countConversations({}, { exact: true }), { count, more: false }, 'counted exactly')
+    equal(half, count / 2, 'number of records with a frequent tag')
+    equal(await store.countConversations({ titleContains: 'needle' }), { count: 5, more: false }, 'count')
+    equal(await store.countConversations({}, { exact: true }), { count, more: false }, 'the exact count')
   }),
   test('list: a status belongs to a version of the log, and setting it does not update the conversation', async (store, trial) => {
     await begin(store, 'c', [pause('a'), pause('b')])
     await store.createConversation({ id: 'd', status: 'idle' })
     const before = await store.getConversation('c')
     const { next } = await followAll(trial, 4)
-    equal(await store.setStatus('none', 'running', 0), false, 'set for an unknown conversation')
+    equal(await store.setStatus('none', 'running', 0), false, 'result for an unknown id')
     for (const version of [1, -1, 1.5, NaN, 2 ** 40, undefined, '2'] as number[])
-      equal(await store.setStatus('c', 'running', version), false, `set for ${version} events`)
-    equal(await store.getConversation('c'), before, 'the record after all')
-    equal(await store.setStatus('c', 'running', 2), true, 'set for the current log')
+      equal(await store.setStatus('c', 'running', version), false, `result for version ${version}`)
+    equal(await store.getConversation('c'), before, 'the record afterwards')
+    equal(await store.setStatus('c', 'running', 2), true, 'result for version 2')
     equal(await store.getConversation('c'), { ...before, status: 'running' }, 'the record')
-    equal((await store.feed({ after: next })).items, [], 'its items in the feed')
+    equal((await store.feed({ after: next })).items, [], 'new items in the feed')
     const listed = async (status: string): Promise<string[]> =>
       pluck((await store.listConversations({ status })).items, 'id')
     const counted = async (): Promise<number> =>
       (await store.countConversations({ status: 'paused', tags: { a: 'x' } })).count
-    equal([await listed('running'), await listed('idle'), await listed('')], [['c'], ['d'], []], 'lists')
-    equal(await store.setStatus('c', 'paused', 2), true, 'set again')
+    equal([await listed('running'), await listed('idle'), await listed('')], [['c'], ['d'], []], 'ids')
+    equal(await store.setStatus('c', 'paused', 2), true, 'result of another change')
     await store.updateConversation('c', { tags: { a: 'x' }, public: true })
-    equal([await listed('running'), await listed('paused'), await counted()], [[], ['c'], 1], 'after it')
+    equal([await listed('running'), await listed('paused'), await counted()], [[], ['c'], 1], 'ids and count')
     await store.updateConversation('c', { tags: {} })
-    equal(await counted(), 0, 'counted later')
+    equal(await counted(), 0, 'the count without the tag')
     await store.deleteConversation('c')
-    equal([await listed('paused'), (await store.countConversations()).count], [[], 1], 'when it is gone')
+    equal([await listed('paused'), (await store.countConversations()).count], [[], 1], 'after deletion')
     await rejectsEach('invalid_argument', ['', 'No', 'x'.repeat(41), 7 as unknown as string], (status) =>
       store.setStatus('d', status, 0),
     )
-    await rejects('invalid_argument', 'created', () => store.createConversation({ id: 'e', status: '' }))
-    await rejects('invalid_id', 'a sandbox', () => store.createConversation({ id: 'e', sandboxId: '' }))
+    await rejects('invalid_argument', 'no status', () => store.createConversation({ id: 'e', status: '' }))
+    await rejects('invalid_id', 'no sandbox', () => store.createConversation({ id: 'e', sandboxId: '' }))
   }),
   test('items: a count equals the list', async (store) => {
     for (let i = 0; i < 12; i += 1) await put(store, `i${i}`, {}, i < 9 ? { keys: { n: String(i % 3) } } : {})
@@ -270,7 +270,7 @@ export const LIST_BOUNDS: readonly Check[] = [
         const count = await store.countItems('c', filter, options)
         equal(count, { count: length, more: false }, JSON.stringify(filter))
       }
-    equal(await store.countItems('other'), { count: 0, more: false }, 'another collection')
-    await rejects('invalid_query', 'no name of a key', () => store.countItems('c', { by: 'N' }))
+    equal(await store.countItems('other'), { count: 0, more: false }, 'the count of another collection')
+    await rejects('invalid_query', 'an invalid key', () => store.countItems('c', { by: 'N' }))
   }),
 ]

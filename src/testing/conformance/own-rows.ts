@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, Store } from '../../store/contract/store.ts'
-import { equal, rejects, rejectsAll } from './assert.ts'
+import { equal, holds, rejects, rejectsAll } from './assert.ts'
 import type { Check, OwnRows, Trial } from './check.ts'
 import { begin, idsOf, pause, pauses, say } from './facts.ts'
 
@@ -38,8 +38,8 @@ async function refuses({ store }: Trial): Promise<void> {
   await begin(store, 'c')
   let called = false
   const within = (): void => void (called = true)
-  const error = await rejects('invalid_argument', 'rows', () => store.append('c', [pause('a')], { within }))
-  equal([error.data['field'], called, await storedIds(store, 'c')], ['within', false, []], 'after it')
+  const error = await rejects('invalid_argument', 'within', () => store.append('c', [pause('a')], { within }))
+  equal([error.data['field'], called, await storedIds(store, 'c')], ['within', false, []], 'the rejection')
 }
 
 const check = (name: string, run: (trial: Trial, rows: OwnRows, prefix: string) => Promise<void>): Check => ({
@@ -52,9 +52,9 @@ export const OWN_ROWS: readonly Check[] = [
     'rows are committed with new events, but not with events that the log already has',
     async ({ store }, rows, prefix) => {
       await begin(store, 'c')
-      const seen: string[] = []
+      const calls: string[] = []
       const within: Within = (tx, { events, version }) => {
-        seen.push(`${events.map(({ id, seq }) => `${id} ${seq}`).join()} of ${version}`)
+        calls.push(`${events.map(({ id, seq }) => `${id} ${seq}`).join()} of ${version}`)
         return rows.insert(tx, `${prefix}${version}`)
       }
       await store.append('c', pauses(2), { within })
@@ -62,7 +62,7 @@ export const OWN_ROWS: readonly Check[] = [
       await store.append('c', [pause('c')], { within })
       await store.append('c', [], { within })
       await store.append('c', [pause('c'), pause('d')], { within })
-      equal(seen, ['p0 0,p1 1 of 2', 'c 2 of 3', 'c 2,d 3 of 4'], 'what the work was given')
+      equal(calls, ['p0 0,p1 1 of 2', 'c 2 of 3', 'c 2,d 3 of 4'], 'calls of within')
       equal(await rowsIn(store, rows, prefix), ['2', '3', '4'], 'the rows')
       equal(await storedIds(store, 'c'), ['p0', 'p1', 'c', 'd'], 'the events')
     },
@@ -77,12 +77,12 @@ export const OWN_ROWS: readonly Check[] = [
       }
       for (const within of [throwing, failing(rows, `${prefix}after`, thrown)]) {
         const [outcome] = await Promise.allSettled([store.append('c', pauses(2), { within })])
-        equal(outcome.status === 'rejected' && outcome.reason === thrown, true, 'it fails with that error')
+        holds(outcome.status === 'rejected' && outcome.reason === thrown, 'the thrown error is lost')
         equal(await store.getConversation('c'), before, 'the record')
         equal(await storedIds(store, 'c'), [], 'the log')
       }
       const within = 'x' as unknown as Within
-      await rejects('invalid_argument', 'no function', () => store.append('c', [pause('x')], { within }))
+      await rejects('invalid_argument', 'not a function', () => store.append('c', [pause('x')], { within }))
       equal(await rowsIn(store, rows, prefix), [], 'the rows')
       await store.append('c', [pause('a')], { createdAt: before.createdAt })
       equal(await storedIds(store, 'c'), ['a'], 'events afterwards')
@@ -130,7 +130,7 @@ export const OWN_ROWS: readonly Check[] = [
       const stored = indices.filter((nth) => ['plain', 'rows'].includes(kinds[Number(nth)] ?? '')).toSorted()
       const withRow = indices.filter((nth) => kinds[Number(nth)] === 'rows').toSorted()
       const fulfilled = indices.filter((nth) => outcomes[Number(nth)]?.status === 'fulfilled')
-      equal(fulfilled.toSorted(), stored, 'appends that were acknowledged')
+      equal(fulfilled.toSorted(), stored, 'acknowledged appends')
       equal((await storedIds(store, id)).toSorted(), stored, 'events')
       equal(await rowsIn(store, rows, `${prefix}${id} `), withRow, 'rows')
     })

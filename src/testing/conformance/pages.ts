@@ -18,14 +18,14 @@ export async function fullPages<T>(
   for (let pages = 0; ; pages += 1) {
     const { items, cursor: next }: Page<T> = await page(cursor === null ? {} : { cursor })
     all.push(...items)
-    holds(items.length <= limit, `a page of at most ${limit} held ${items.length} items`)
+    holds(items.length <= limit, `a page has ${items.length} items, limit ${limit}`)
     holds(
       next === null || items.length === limit,
-      `there is a cursor after a page of ${items.length} of ${limit}`,
+      `a page of ${items.length} items has a cursor, limit ${limit}`,
     )
-    holds(pages === 0 || items.length > 0, 'there is a cursor, and nothing follows')
+    holds(pages === 0 || items.length > 0, 'a cursor returned an empty page')
     if (next === null) return all
-    holds(!cursors.has(next) && pages < 2000, 'the pages go round in circles')
+    holds(!cursors.has(next) && pages < 2000, 'the pages do not end')
     cursors.add(next)
     cursor = next
   }
@@ -49,21 +49,21 @@ export async function finds(
   let up: StoredEvent[] = []
   for (const limit of limits) {
     up = await searchAll(store, { ...filter, limit })
-    equal(idsOf(up), ids, `${what}, ${limit} a page`)
+    equal(idsOf(up), ids, `${what}, limit ${limit}`)
     const down = await searchAll(store, { ...filter, limit, order: 'timestamp_desc' })
-    equal(idsOf(down), ids.toReversed(), `${what}, ${limit} a page, downwards`)
+    equal(idsOf(down), ids.toReversed(), `${what}, limit ${limit}, descending`)
   }
-  equal(await store.count(filter), ids.length, `${what}, counted`)
+  equal(await store.count(filter), ids.length, `count of ${what}`)
   return up
 }
 
 /**
- * Reads all pages, and calls `write` after each of the first nine pages. Fails if an item of `there` is
+ * Reads all pages, and calls `write` after each of the first nine pages. Fails if an item of `existing` is
  * missing, or if any item is repeated.
  */
 export async function readsWhileWriting<T>(
   limit: number,
-  there: readonly (string | null)[],
+  existing: readonly (string | null)[],
   page: (cursor: { readonly cursor?: string }) => Promise<Page<T>>,
   idOf: (item: T) => string | null,
   write: (nth: number) => Promise<unknown>,
@@ -76,9 +76,9 @@ export async function readsWhileWriting<T>(
     return result
   })
   const ids = items.map(idOf)
-  equal(new Set(ids).size, ids.length, 'the number of items, none of which is repeated')
-  const known = ids.filter((id) => there.includes(id))
-  equal(known, there, 'the items that were there')
+  equal(new Set(ids).size, ids.length, 'number of distinct items')
+  const known = ids.filter((id) => existing.includes(id))
+  equal(known, existing, 'items from before the first page')
 }
 
 export function searchNaively(log: readonly StoredEvent[], filter: EventFilter): StoredEvent[] {

@@ -18,7 +18,7 @@ export const READING: readonly Check[] = [
     const page = await store.search({ conversationId: id })
     const others = [await store.read(id), await store.get(id, 'p1'), await store.getMany(id, ['p2'])]
     for (const result of [page, events, ...others])
-      equal(JSON.parse(JSON.stringify(result)), result, 'as JSON')
+      equal(JSON.parse(JSON.stringify(result)), result, 'the result after JSON')
     const expected = times.map((timestamp) => String(parseInstant(timestamp)))
     equal(pluck(page.items, 'time'), expected, 'times, to the microsecond')
   }),
@@ -45,12 +45,12 @@ export const READING: readonly Check[] = [
   }),
   test('read: returns at most 1,000 events without a limit', async (store) => {
     const id = await begin(store, 'c', pauses(1100))
-    equal((await store.read(id)).length, 1000, 'forward')
-    equal((await store.read(id, { direction: 'backward' })).map(({ seq }) => seq).at(-1), 100, 'backward')
+    equal((await store.read(id)).length, 1000, 'number of events')
+    equal((await store.read(id, { direction: 'backward' })).map(({ seq }) => seq).at(-1), 100, 'last seq')
   }),
   it('read: an empty log returns nothing, an unknown conversation is an error', async (store, id) => {
-    equal(await store.read(id), [], 'forward')
-    equal(await store.read(id, { direction: 'backward' }), [], 'backward')
+    equal(await store.read(id), [], 'events')
+    equal(await store.read(id, { direction: 'backward' }), [], 'events backward')
     await rejects('unknown_conversation', 'an unknown conversation', () => store.read('d'))
   }),
   test('read: invalid positions, limits and directions are invalid_argument', async (store) => {
@@ -69,7 +69,7 @@ export const READING: readonly Check[] = [
       equal(await store.get(id, missing), null, `get ${JSON.stringify(missing)}`)
       equal(await store.getMany(id, [missing]), [null], `getMany ${JSON.stringify(missing)}`)
     }
-    equal(await store.get('nowhere', 'a'), null, 'in an unknown conversation')
+    equal(await store.get('nowhere', 'a'), null, 'an event of an unknown conversation')
   }),
   test('getMany: returns events in the order of the ids, with repetitions, and null for missing ones', async (store) => {
     const id = await begin(store, 'c', [pause('a'), pause('b'), pause('d')])
@@ -77,8 +77,8 @@ export const READING: readonly Check[] = [
     const result = await store.getMany(id, requested)
     equal(idsOrNull(result), ['d', null, 'a', 'd', null, null, null, 'b'], 'ids')
     equal(result[2], await store.get(id, 'a'), 'an event')
-    equal(await store.getMany(id, []), [], 'nothing asked')
-    equal(await store.getMany('nowhere', ['a', 'b']), [null, null], 'in an unknown conversation')
+    equal(await store.getMany(id, []), [], 'events of no ids')
+    equal(await store.getMany('nowhere', ['a', 'b']), [null, null], 'events of an unknown conversation')
   }),
   large('getMany: thousands at once', async (store) => {
     const id = await begin(store, 'c', pauses(40))
@@ -93,7 +93,7 @@ export const READING: readonly Check[] = [
     equal(seqs, [1, 0], 'the positions of the id in both')
     await finds(store, { conversationId: one }, ['p0', 'p1', 'p2'])
     await finds(store, { conversationId: two }, ['p1', 'q'])
-    equal(await store.deleteConversation(two), true, 'deleting the second')
-    equal((await store.read(one)).length, 3, 'the first, after')
+    equal(await store.deleteConversation(two), true, 'the result of deleting')
+    equal((await store.read(one)).length, 3, 'number of remaining events')
   }),
 ]

@@ -130,7 +130,7 @@ export const PATHS: readonly Check[] = [
     const expected = Array.from({ length: 101 }, (_, i) => `n${i}`)
     await finds(store, { conversationId: id, leafId: 'n100' }, expected, [17])
     const half = await store.count({ conversationId: id, leafId: 'dead50' })
-    equal(half, 51, 'a path that ends half way, counted')
+    equal(half, 51, 'count of a path that ends half way')
   }),
 ]
 
@@ -161,7 +161,7 @@ export const TIMES: readonly Check[] = [
     const texts = await store.getMany(id, upwards)
     const timestamps = texts.map((event) => (event?.fact as { timestamp?: string } | undefined)?.timestamp)
     const expected = IN_ORDER.map(([, text]) => text)
-    equal(timestamps, expected, 'the unchanged texts')
+    equal(timestamps, expected, 'the unchanged timestamps')
   }),
   test('time: timestampGte includes its instant, timestampLt excludes it, in any zone', async (store) => {
     const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
@@ -379,9 +379,9 @@ export const SEARCHING: readonly Check[] = [
       (fields) => store.search({ conversationId, ...fields }),
       (fields) => ({ field: Object.keys(fields)[0] }),
     )
-    await rejects('invalid_query', 'counted', () =>
+    await rejects('invalid_query', 'a count', () =>
       store.count({ conversationId, kinds: ['Pause' as 'PauseEvent'] }),
     )
-    equal((await store.search({ conversationId, limit: 100 })).items.length, 1, 'the largest limit')
+    equal((await store.search({ conversationId, limit: 100 })).items.length, 1, 'events with limit 100')
   }),
 ]

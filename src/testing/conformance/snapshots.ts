@@ -17,8 +17,8 @@ function areParts(result: readonly SnapshotPart[], expected: readonly SnapshotPa
   equal(pluck(result, 'part'), pluck(expected, 'part'), `numbers of the parts, ${what}`)
   equal(lengthsOf(result), lengthsOf(expected), `lengths of the parts, ${what}`)
   for (const [i, { part: number, bytes }] of result.entries()) {
-    const wrong = bytes.findIndex((byte, index) => byte !== expected[i]?.bytes[index])
-    holds(wrong === -1, `byte ${wrong} of part ${number} is another, ${what}`)
+    const index = bytes.findIndex((byte, n) => byte !== expected[i]?.bytes[n])
+    holds(index === -1, `byte ${index} of part ${number} differs, ${what}`)
   }
 }
 
@@ -28,25 +28,25 @@ const has = async (store: Store, id: string, expected: readonly SnapshotPart[], 
 async function neverMixes(one: Store, two: Store): Promise<void> {
   const id = await begin(one, 'c')
   const counts = [3, 7, 5, 2, 6, 4]
-  const look = async (store: Store): Promise<void> => {
+  const check = async (store: Store): Promise<void> => {
     const parts = await store.loadSnapshot(id)
     const mark = parts[0]?.bytes[0] ?? 0
     const seen = JSON.stringify(parts.map((each) => [each.part, each.bytes[0]]))
-    areParts(parts, marked(mark, counts[mark] ?? 0), `all of one save, where ${seen} is there`)
+    areParts(parts, marked(mark, counts[mark] ?? 0), `of one save, got ${seen}`)
   }
   await one.saveSnapshot(id, marked(0, counts[0] as number), { complete: true })
   for (let round = 0; round < 5; round += 1) {
     const saves = counts.map((count, mark) =>
       (mark % 2 === 0 ? one : two).saveSnapshot(id, marked(mark, count), { complete: true }),
     )
-    await Promise.all([...saves, look(one), look(two)])
-    await Promise.all([look(one), look(two)])
+    await Promise.all([...saves, check(one), check(two)])
+    await Promise.all([check(one), check(two)])
   }
 }
 
 export const SNAPSHOTS: readonly Check[] = [
   it('snapshot: its parts are returned in order of their numbers, with any bytes, including none', async (store, id) => {
-    equal(await store.loadSnapshot(id), [], 'the parts before any was saved')
+    equal(await store.loadSnapshot(id), [], 'the parts before a save')
     const every = Uint8Array.from({ length: 512 }, (_, i) => i % 256)
     const parts = [
       { part: 2 ** 31 - 1, bytes: every },
@@ -67,28 +67,28 @@ export const SNAPSHOTS: readonly Check[] = [
     await store.saveSnapshot(id, parts)
     await has(store, id, parts, 'as saved')
     await store.saveSnapshot(id, [part(2, 4, 4)])
-    await has(store, id, [...parts.slice(0, 2), part(2, 4, 4)], 'after a small one was replaced')
+    await has(store, id, [...parts.slice(0, 2), part(2, 4, 4)], 'after a small part was replaced')
   }),
   it('snapshot: saving replaces the listed parts, and with `complete` removes all others', async (store, id) => {
     await store.saveSnapshot(id, [part(0, 1), part(1, 1, 1), part(2, 1)])
     await store.saveSnapshot(id, [part(1, 2), part(3, 2)])
-    await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after some were named')
+    await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after saving some')
     await store.saveSnapshot(id, [], { complete: false })
-    await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after none was named')
+    await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after saving none')
     await store.saveSnapshot(id, [part(2, 3), part(4, 3)], { complete: true })
     await has(store, id, [part(2, 3), part(4, 3)], 'after a complete save')
     await store.saveSnapshot(id, [], { complete: true })
-    await has(store, id, [], 'after a complete save of none')
-    equal(await store.deleteSnapshot(id), false, 'deleting what has no parts')
+    await has(store, id, [], 'after a complete save without parts')
+    equal(await store.deleteSnapshot(id), false, 'deleting no parts')
   }),
   it('snapshot: changing arguments or results does not change it', async (store, id) => {
     const input = part(0, 1, 2, 3)
     await store.saveSnapshot(id, [input])
     input.bytes.fill(9)
-    await has(store, id, [part(0, 1, 2, 3)], 'after what went in was changed')
+    await has(store, id, [part(0, 1, 2, 3)], 'after the input was changed')
     const [result] = await store.loadSnapshot(id)
-    equal(Object.getPrototypeOf(result?.bytes) === Uint8Array.prototype, true, 'being a plain Uint8Array')
-    equal(result?.bytes.buffer.byteLength, 3, 'the memory of the result')
+    equal(Object.getPrototypeOf(result?.bytes) === Uint8Array.prototype, true, 'is a plain Uint8Array')
+    equal(result?.bytes.buffer.byteLength, 3, 'bytes of the buffer')
     result?.bytes.fill(9)
     await has(store, id, [part(0, 1, 2, 3)], 'after the result was changed')
   }),
@@ -116,10 +116,10 @@ export const SNAPSHOTS: readonly Check[] = [
     await has(store, 'c', [part(0, 1), part(1, 1)], 'of the first')
     await has(store, 'C', [part(1, 3)], 'of the second')
     await has(store, 'c ', [], 'of the third')
-    equal(await store.deleteSnapshot('c'), true, 'deleting the first')
-    for (const id of ['c', 'c ']) equal(await store.deleteSnapshot(id), false, 'deleting none')
-    await has(store, 'c', [], 'of the first, deleted')
-    await has(store, 'C', [part(1, 3)], 'of the second, after that')
+    equal(await store.deleteSnapshot('c'), true, 'result of deleting')
+    for (const id of ['c', 'c ']) equal(await store.deleteSnapshot(id), false, 'result of deleting none')
+    await has(store, 'c', [], 'of the first, after its deletion')
+    await has(store, 'C', [part(1, 3)], 'of the second, after a deletion')
     await store.saveSnapshot('c', [part(1, 4)])
     await has(store, 'c', [part(1, 4)], 'of the first, saved again')
   }),
@@ -128,17 +128,17 @@ export const SNAPSHOTS: readonly Check[] = [
       await begin(store, id, pauses(2))
       await store.saveSnapshot(id, [part(0, 1), part(1, 1)])
     }
-    equal(await store.deleteConversation('c'), true, 'deleting the conversation')
+    equal(await store.deleteConversation('c'), true, 'result of deleting')
     await has(store, 'c', [], 'of a deleted conversation')
     await begin(store, 'c')
     await has(store, 'c', [], 'of a new conversation with that id')
-    equal(await store.deleteSnapshot('c'), false, 'deleting its snapshot')
+    equal(await store.deleteSnapshot('c'), false, 'result of deleting a snapshot')
     await has(store, 'd', [part(0, 1), part(1, 1)], 'of another conversation')
     for (let round = 0; round < 10; round += 1) {
       const save = () => store.saveSnapshot('c', marked(round, 3))
       await Promise.allSettled([save(), save(), store.deleteConversation('c'), save()])
       await begin(store, 'c')
-      await has(store, 'c', [], 'of a new one, after others saved while the old one was deleted')
+      await has(store, 'c', [], 'of a new conversation, after saves during a deletion')
     }
   }),
   test('snapshot: an unknown conversation has none, and saving one fails', async (store) => {
@@ -147,9 +147,9 @@ export const SNAPSHOTS: readonly Check[] = [
       const name = JSON.stringify(id)
       await rejectsEach('unknown_conversation', [[part(0, 1)], []], (parts) => store.saveSnapshot(id, parts))
       equal(await store.loadSnapshot(id), [], `the snapshot of ${name}`)
-      equal(await store.deleteSnapshot(id), false, `deleting the one of ${name}`)
+      equal(await store.deleteSnapshot(id), false, `deleting the snapshot of ${name}`)
     }
-    await has(store, 'c', [], 'of another one, after that')
+    await has(store, 'c', [], 'of another conversation')
   }),
   it('snapshot: invalid parts and too many bytes are invalid_argument, and nothing is written', async (store, id) => {
     await store.saveSnapshot(id, [part(0, 1)])
@@ -165,7 +165,7 @@ export const SNAPSHOTS: readonly Check[] = [
       const save = () => store.saveSnapshot(id, [part(0, 2), ...parts], { complete: true })
       await rejects('invalid_argument', `part ${String(parts[0]?.part)} of ${parts.length}`, save)
     }
-    await has(store, id, [part(0, 1)], 'after them all')
+    await has(store, id, [part(0, 1)], 'after invalid saves')
   }),
   ...alsoInTwoProcesses(
     [
@@ -179,12 +179,12 @@ export const SNAPSHOTS: readonly Check[] = [
     await store.saveSnapshot(id, [part(0, 1), part(1, 1), part(2, 0, 255)])
     await store.saveSnapshot(id, [part(0), part(1, 2)])
     const again = await reopen()
-    await has(again, id, [part(0), part(1, 2), part(2, 0, 255)], 'opened again')
+    await has(again, id, [part(0), part(1, 2), part(2, 0, 255)], 'after reopening')
     await again.saveSnapshot(id, [part(1, 3)], { complete: true })
-    await has(store, id, [part(1, 3)], 'seen from the first')
+    await has(store, id, [part(1, 3)], 'in the first store')
     await store.close()
     const last = await reopen()
-    await has(last, id, [part(1, 3)], 'opened after it was closed')
-    equal([await last.deleteSnapshot(id), await again.deleteSnapshot(id)], [true, false], 'deleting it')
+    await has(last, id, [part(1, 3)], 'after closing and reopening')
+    equal([await last.deleteSnapshot(id), await again.deleteSnapshot(id)], [true, false], 'both deletions')
   }),
 ]

@@ -118,13 +118,13 @@ async function fill(
 ): Promise<Text[]> {
   for (const { conversationId: id, owner, team, isPublic } of CONVERSATIONS)
     await store.createConversation({ id, public: isPublic, tags: { team }, ...(owner !== null && { owner }) })
-  const made = texts.map(([nth, role, text], index): Text => {
+  const created = texts.map(([nth, role, text], index): Text => {
     const conversation = CONVERSATIONS[nth % CONVERSATIONS.length] ?? CONVERSATIONS[0]
     return { ...conversation, id: `e${first + index}`, role, text, second: first + index }
   })
-  for (const { conversationId, id, role, text, second } of made)
+  for (const { conversationId, id, role, text, second } of created)
     await store.append(conversationId, [textFact(id, role, text, second)])
-  return made
+  return created
 }
 
 const LANGUAGES: Readonly<Record<string, string>> = {
@@ -221,7 +221,7 @@ export const TEXTS: readonly Check[] = [
     await begin(store, 'c', [say('m', 'a \'quoted\' "text" \u0000 \ud800 \\ % _ * ( ) : & | ! <-> NEAR')])
     const finds = async (query: string, order: 'time' | 'rank'): Promise<void> => {
       const { length } = (await store.searchText({ query, order })).items
-      holds(length <= 1, `one text was found ${length} times`)
+      holds(length <= 1, `one text has ${length} hits`)
     }
     for (const query of HOSTILE) for (const order of ORDERS) await finds(query, order)
     for (const query of ['', ' ', '"', '-', '(', '-a', '\u0000', '\ud800'])
@@ -256,7 +256,7 @@ export const TEXTS: readonly Check[] = [
     await begin(store, 'c', [pause('p'), ...texts])
     const first = async (query: string): Promise<Omit<TextHit, 'ranges'> & { matches: string[] }> => {
       const [hit] = (await store.searchText({ query })).items
-      if (hit === undefined) throw new Error(`nothing is found for ${query}`)
+      if (hit === undefined) throw new Error(`no hit for ${query}`)
       const { ranges, ...rest } = hit
       return { ...rest, matches: ranges.map(([from, to]) => hit.snippet.slice(from, to)) }
     }
@@ -264,11 +264,11 @@ export const TEXTS: readonly Check[] = [
     const expected = { conversationId: 'c', id: 'm', seq: 1, role: 'assistant', timestamp: timestampAt(5) }
     equal(position, expected, 'the hit')
     equal(matches, ['Crème', '京都', 'fooBar_baz', 'end after'], 'the matches')
-    holds(snippet.length <= 240 && snippet.isWellFormed() && !/[\n\r]/.test(snippet), 'a short line')
-    equal((await first('京')).matches, ['京'], 'one letter')
+    holds(snippet.length <= 240 && snippet.isWellFormed() && !/[\n\r]/.test(snippet), 'an invalid snippet')
+    equal((await first('京')).matches, ['京'], 'matches of one character')
     const { items } = await store.searchText({ query: 'creme', includeResults: true })
-    equal(pluck(items, 'id'), ['r', 'm'], 'with results')
-    equal(pluck(items, 'role'), ['tool', 'assistant'], 'their roles')
+    equal(pluck(items, 'id'), ['r', 'm'], 'ids with tool results')
+    equal(pluck(items, 'role'), ['tool', 'assistant'], 'roles with tool results')
   }),
   test('text: a deleted conversation has no hits, and a new one with its id has only its own', async (store) => {
     await fill(store, [
@@ -276,22 +276,22 @@ export const TEXTS: readonly Check[] = [
       [1, 'user', 'secret two'],
       [0, 'user', 'secret three'],
     ])
-    equal(await store.deleteConversation('a'), true, 'deleted')
-    equal(await findAll(store, { query: 'secret' }), ['b e1'], 'after the deletion')
+    equal(await store.deleteConversation('a'), true, 'result of deleting')
+    equal(await findAll(store, { query: 'secret' }), ['b e1'], 'hits after the deletion')
     await store.createConversation({ id: 'a' })
-    equal(await findAll(store, { query: 'secret' }), ['b e1'], 'after it was created again')
+    equal(await findAll(store, { query: 'secret' }), ['b e1'], 'hits after the recreation')
     await store.append('a', [textFact('n', 'user', 'secret four', 9)])
-    equal(await findAll(store, { query: 'secret' }), ['a n', 'b e1'], 'with its own text')
-    equal(await findAll(store, { query: 'one' }), [], 'a word that is gone')
+    equal(await findAll(store, { query: 'secret' }), ['a n', 'b e1'], 'hits after a new text')
+    equal(await findAll(store, { query: 'one' }), [], 'hits of a deleted word')
   }),
   test('text: events outside of the tree, without text or rejected are not found; the index is complete', async (store) => {
     await begin(store, 'c', [textFact('m', 'user', 'here', 1), pause('here')])
-    const taken = [textFact('m', 'user', 'here, but under an id that is taken', 2)]
-    await store.append('c', taken, { mode: 'import' })
-    await rejects('id_conflict', 'a taken id', () => store.append('c', taken))
+    const again = [textFact('m', 'user', 'here, but with an existing id', 2)]
+    await store.append('c', again, { mode: 'import' })
+    await rejects('id_conflict', 'an existing id', () => store.append('c', again))
     equal(await findAll(store, { query: 'here' }), ['c m'], 'the hits')
     const { indexed, total } = await store.textIndex()
-    equal([indexed, total], [total, 3], 'the index')
+    equal([indexed, total], [total, 3], 'indexed and total texts')
   }),
   test('text: an invalid query is invalid_query, and a cursor of another search is invalid_cursor', async (store) => {
     await fill(store, [
@@ -323,7 +323,7 @@ export const TEXTS: readonly Check[] = [
     )
     for (const order of ORDERS) {
       const { cursor } = await store.searchText({ query: 'a', order, limit: 1 })
-      holds(cursor !== null, 'a page follows')
+      holds(cursor !== null, 'there is no second page')
       if (cursor === null) return
       const others: readonly TextQuery[] = [
         { query: 'b', order, cursor },
@@ -334,16 +334,16 @@ export const TEXTS: readonly Check[] = [
       ]
       await rejectsEach('invalid_cursor', others, (query) => store.searchText(query))
       const second = await store.searchText({ query: 'A', order, limit: 5, cursor })
-      equal(second.items.length, 1, 'the same words')
+      equal(second.items.length, 1, 'hits on the second page')
     }
   }),
   reopening('text: another process finds what this one has appended', async (store, { reopen }) => {
     await fill(store, [[0, 'user', 'first word']])
     const other = await reopen()
-    equal(await findAll(other, { query: 'word' }), ['a e0'], 'what was there')
+    equal(await findAll(other, { query: 'word' }), ['a e0'], 'hits before an append')
     await store.append('b', [textFact('n', 'user', 'second word', 9)])
-    equal(await findAll(other, { query: 'word' }), ['b n', 'a e0'], 'what was added')
+    equal(await findAll(other, { query: 'word' }), ['b n', 'a e0'], 'hits after an append')
     await other.deleteConversation('b')
-    equal(await findAll(store, { query: 'word' }), ['a e0'], 'what was deleted')
+    equal(await findAll(store, { query: 'word' }), ['a e0'], 'hits after a deletion')
   }),
 ]

@@ -15,7 +15,7 @@ async function leadsTo(
   look: (changed: string | undefined) => Promise<boolean>,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const late = new Error(`the watch did not lead to ${what}, after ${watchTimeout} ms`)
+  const late = new Error(`no notification of ${what} within ${watchTimeout} ms`)
   const timer = setTimeout(() => reject(late), watchTimeout)
   const unwatch = watching.watch(id, (changed) => {
     look(changed).then((isThere) => isThere && resolve(), reject)
@@ -92,10 +92,10 @@ export const WATCHING: readonly Check[] = [
     let woken = 0
     const endFirst = store.watch('é 😀', () => (woken += 1))
     const endSecond = store.watch('é 😀', () => endSecond())
-    const third = leadsTo(trial, store, 'é 😀', 'the third reader', async () => true)
+    const third = leadsTo(trial, store, 'é 😀', 'the third watcher', async () => true)
     endFirst()
     await begin(store, 'é 😀', [pause('a')])
     await third
-    equal(woken, 0, 'wakes of a watch that was ended')
+    equal(woken, 0, 'notifications of an ended watch')
   }),
 ]
