@@ -100,7 +100,7 @@ export function same(law: string, what: string, actual: unknown, expected: unkno
   const [is, should] = [actual, expected].map((value) =>
     typeof value === 'string' ? value : JSON.stringify(value),
   )
-  hold(law, is === should, () => `${what}\n  is        ${is}\n  should be ${should}`)
+  hold(law, is === should, () => `${what}\n  actual   ${is}\n  expected ${should}`)
 }
 
 export function total<T>(law: string, what: string, run: () => T): T {

@@ -95,7 +95,7 @@ async function inPages(
   }
   const isFull = sizes.every((size, index) => size === limit || index === sizes.length - 1)
   const hasRest = sizes.length === 1 || sizes.at(-1) !== 0
-  hold(law, isFull && hasRest, `pages by ${limit} hold ${sizes.join(', ')}`)
+  hold(law, isFull && hasRest, `with limit ${limit}, pages have ${sizes.join(', ')} events`)
   return seen
 }
 
@@ -115,13 +115,13 @@ const PAGES: readonly ServerCheck[] = [
     const sorted = log.every(
       (event, index) => index === 0 || instantOf(log[index - 1] as Event) <= instantOf(event),
     )
-    hold('C3', sorted, 'a later event is before an earlier one')
+    hold('C3', sorted, 'the events are not ordered by time')
     for (const limit of [100, 3]) {
       const down = await trial.client.events(id, { sort_order: 'TIMESTAMP_DESC', limit })
-      same('C3', `downwards by ${limit}`, idsOf(down), idsOf(log.toReversed()))
+      same('C3', `events in descending order, limit ${limit}`, idsOf(down), idsOf(log.toReversed()))
     }
     const up = await trial.client.events(id, { sort_order: 'TIMESTAMP' })
-    same('C3', 'the default order', idsOf(log), idsOf(up))
+    same('C3', 'events in the default order', idsOf(log), idsOf(up))
   }),
   test('C1 pages of any size contain each event once; all but the last are full, and the last has no next page', async (trial) => {
     const { id, log } = await filled(trial)
@@ -129,10 +129,10 @@ const PAGES: readonly ServerCheck[] = [
       const wanted = log.filter((event) => fits(event, query))
       for (const limit of [1, 2, 5, wanted.length - 1, wanted.length, wanted.length + 1]) {
         const seen = await inPages('C1', limit, (page) => trial.client.search(id, { ...query, ...page }))
-        same('C1', `the pages by ${limit}`, idsOf(seen), idsOf(wanted))
+        same('C1', `events in pages with limit ${limit}`, idsOf(seen), idsOf(wanted))
       }
     }
-    same('C1', 'a page of nothing', await trial.client.events(id, { kind: 'TokenEvent' }), [])
+    same('C1', 'events of an absent kind', await trial.client.events(id, { kind: 'TokenEvent' }), [])
   }),
   test('C2 appends between two pages do not repeat or skip an event', async (trial) => {
     for (const sort_order of ['TIMESTAMP', 'TIMESTAMP_DESC'] as const) {
@@ -143,10 +143,10 @@ const PAGES: readonly ServerCheck[] = [
         (page) => trial.client.search(id, { sort_order, ...page }),
         async (count) => count < log.length && trial.say(id, [], false),
       )
-      const were = new Set(idsOf(log))
-      const old = seen.filter((event) => were.has(event.id))
+      const known = new Set(idsOf(log))
+      const old = seen.filter((event) => known.has(event.id))
       const wanted = sort_order === 'TIMESTAMP' ? log : log.toReversed()
-      same('C2', `what was there, in the order ${sort_order}`, idsOf(old), idsOf(wanted))
+      same('C2', `earlier events, ${sort_order}`, idsOf(old), idsOf(wanted))
       hold('C2', new Set(idsOf(seen)).size === seen.length, 'an event is repeated')
     }
   }),
@@ -175,13 +175,13 @@ const TREE: readonly ServerCheck[] = [
       same('T4', 'the last reply', (await trial.replies(id)).at(-1), 'Reply three.')
       const sent = (await trial.requests(id)).at(-1)?.map(({ content }) => textOf(content)) ?? []
       const other = sent.some((text) => text === 'Reply two, of the other branch.')
-      hold('T4', !other, 'the model is sent the other branch')
-      holdRefusal(await trial.client.navigate(id, 'unheard-of'), 404, 'HEAD at an unknown event')
+      hold('T4', !other, 'the model receives the other branch')
+      holdRefusal(await trial.client.navigate(id, 'unheard-of'), 404, 'moving HEAD to an unknown event')
     }),
     it('W1 moving HEAD is rejected while the conversation runs', async (trial, id) => {
       await trial.say(id, [{ says: ['Slowly.'], wait: 500 }])
       await trial.running(id)
-      holdRefusal(await trial.client.navigate(id, null), 409, 'HEAD of what runs')
+      holdRefusal(await trial.client.navigate(id, null), 409, 'moving HEAD during a run')
       await trial.rest(id)
     }),
   ]),
@@ -194,10 +194,10 @@ const TREE: readonly ServerCheck[] = [
       const fork = bodyOf(await trial.client.fork(id, { from_event_id }))
       trial.conversations.push(fork.id)
       hold('T4', fork.id !== id, 'the fork has the id of its source')
-      same('T4', 'messages of the agent in the fork', await trial.replies(fork.id), ['Reply one.'])
+      same('T4', 'replies in the fork', await trial.replies(fork.id), ['Reply one.'])
       await trial.play(fork.id, [{ says: ['In the fork.'] }])
-      same('T4', 'the fork', await trial.replies(fork.id), ['Reply one.', 'In the fork.'])
-      same('T4', 'the source', await trial.log(id), before)
+      same('T4', 'replies in the fork', await trial.replies(fork.id), ['Reply one.', 'In the fork.'])
+      same('T4', 'the log of the source', await trial.log(id), before)
       const refusal = await trial.client.fork(id, { from_event_id: 'unheard-of' })
       holdRefusal(refusal, 404, 'a fork at an unknown event')
     }),
@@ -209,7 +209,7 @@ const withoutKey = ({ url, fetch }: ServerClientOptions): ServerClientOptions =>
   ...(fetch && { fetch }),
 })
 
-const WRONG: readonly Readonly<Record<string, string>>[] = [
+const INVALID: readonly Readonly<Record<string, string>>[] = [
   ...['0', '-1', '101', 'ten', '', '1.5'].map((limit) => ({ limit })),
   { kind: 'Message' },
   { kind: 'messageevent' },
@@ -225,7 +225,7 @@ const WRONG: readonly Readonly<Record<string, string>>[] = [
 const REFUSALS: readonly ServerCheck[] = [
   it('W1 an invalid search is rejected with the field and the reason; limits of 1 and 100 are accepted', async (trial, id) => {
     const path = `/api/conversations/${encodeURIComponent(id)}/events/search`
-    for (const query of WRONG) {
+    for (const query of INVALID) {
       const refusal = await trial.client.send('GET', path, { query })
       holdRefusal(refusal, 422, `a search by ${JSON.stringify(query)}`)
     }
@@ -271,13 +271,13 @@ const REFUSALS: readonly ServerCheck[] = [
   ...needing('keys', [
     test('W6 a request without the key, or with another key, is 401, and the response does not contain the key', async (trial) => {
       const { apiKey = '' } = trial.client.address
-      hold('W6', apiKey !== '', 'the options have no key: name keys in lacks')
+      hold('W6', apiKey !== '', 'start returns no apiKey: list keys in lacks')
       const id = await trial.begin()
       for (const key of [{}, { apiKey: `${apiKey}x` }]) {
         const stranger = serverClient({ ...withoutKey(trial.client.address), ...key })
         const { status, body } = await stranger.get(id)
         hold('W6', status === 401, `without the key the status is ${status}`)
-        hold('W6', !JSON.stringify(body).includes(apiKey), 'the refusal names the key')
+        hold('W6', !JSON.stringify(body).includes(apiKey), 'the response contains the key')
       }
     }),
   ]),
@@ -296,8 +296,8 @@ async function saySealed(trial: Trial, id: string): Promise<string> {
 
 function holdSealed(shown: unknown): void {
   const text = JSON.stringify(shown)
-  hold('X1', text.includes('"kept":"shown"'), 'the part itself is gone')
-  hold('X1', !text.includes(ENCRYPTED_TEXT), 'it shows encrypted_content')
+  hold('X1', text.includes('"kept":"shown"'), 'the part is missing')
+  hold('X1', !text.includes(ENCRYPTED_TEXT), 'encrypted_content is visible')
 }
 
 const SECRETS: readonly ServerCheck[] = [
@@ -306,17 +306,17 @@ const SECRETS: readonly ServerCheck[] = [
       const { client } = trial
       const { id, log } = await filled(trial)
       const unshared = bodyOf(await client.searchShared({ conversation_id: id }))
-      same('W2', 'a page of what is not shared', unshared, { items: [], next_page_id: null })
+      same('W2', 'a page of a private conversation', unshared, { items: [], next_page_id: null })
       bodyOf(await client.share(id, true))
       const visible = log.filter(({ kind }) => kind !== 'ConversationStateUpdateEvent')
       const stranger = serverClient(withoutKey(client.address))
       for (const limit of [3, 100]) {
         const read = (page: Query) => stranger.searchShared({ conversation_id: id, ...page })
-        same('W2', 'what is shown', idsOf(await inPages('W2', limit, read)), idsOf(visible))
+        same('W2', 'shared events', idsOf(await inPages('W2', limit, read)), idsOf(visible))
       }
       const one = await client.searchShared({ conversation_id: id, kind__eq: 'ActionEvent' })
-      same('W2', 'by kind', bodyOf(one).items.length, log.filter(({ kind }) => kind === 'ActionEvent').length)
-      holdRefusal(await client.searchShared({}), 422, 'a search of no conversation')
+      same('W2', 'calls', bodyOf(one).items.length, log.filter(({ kind }) => kind === 'ActionEvent').length)
+      holdRefusal(await client.searchShared({}), 422, 'a search without a conversation')
       holdRefusal(await client.searchShared({ conversation_id: id, limit: 101 }), 422, 'a limit of 101')
     }),
   ]),
@@ -342,7 +342,7 @@ const SECRETS: readonly ServerCheck[] = [
   ]),
 ]
 
-async function portrait(trial: Trial, id: string): Promise<object> {
+async function contentsOf(trial: Trial, id: string): Promise<object> {
   const { execution_status, leaf_event_id, pending_action_ids, event_count } = bodyOf(
     await trial.client.get(id),
   )
@@ -350,9 +350,9 @@ async function portrait(trial: Trial, id: string): Promise<object> {
 }
 
 const settled = (trial: Trial, id: string): Promise<true> =>
-  trial.until('W4', 'it stays running for ever', async () => RESTING.includes(await trial.status(id)))
+  trial.until('W4', 'the conversation is still running', async () => RESTING.includes(await trial.status(id)))
 
-const saidIn = (log: readonly Event[]): (string | undefined)[] =>
+const userMessagesIn = (log: readonly Event[]): (string | undefined)[] =>
   log.filter(({ kind, source }) => kind === 'MessageEvent' && source === 'user').map(({ id }) => id)
 
 type Prepared = (trial: Trial) => Promise<() => Promise<void>>
@@ -361,9 +361,9 @@ const continues: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.play(id, [{ says: [trial.note('p'), trial.note('q')] }, { says: ['One.'] }])
   await trial.play(id, [{ says: ['Two.'] }])
-  const before = await portrait(trial, id)
+  const before = await contentsOf(trial, id)
   return async () => {
-    same('S5', 'the conversation after the restart', await portrait(trial, id), before)
+    same('S5', 'the conversation after the restart', await contentsOf(trial, id), before)
     await trial.play(id, [{ says: [trial.note('r')] }, { says: ['Three.'] }])
     same('S5', 'messages of the agent', await trial.replies(id), ['One.', 'Two.', 'Three.'])
     await holdPrefixes(trial, id)
@@ -415,7 +415,7 @@ const keepsMessages: Prepared = async (trial) => {
   const messages: (string | undefined)[] = []
   for (let index = 0; index < 8; index += 1) messages.push(await trial.say(id, [], false))
   return async () => {
-    same('S5', 'the messages', saidIn(await trial.log(id)), messages)
+    same('S5', 'the messages', userMessagesIn(await trial.log(id)), messages)
     await trial.play(id, [{ says: ['I am here.'] }])
   }
 }

@@ -19,7 +19,7 @@ export async function caughtUp(trial: Trial, id: string, after?: number): Promis
   const socket = trial.client.connect(id, after === undefined ? {} : { after })
   await trial.within(
     'B2',
-    'no caught_up arrives',
+    'no caught_up arrived',
     socket.find(({ type }) => type === 'caught_up'),
   )
   return socket
@@ -28,7 +28,7 @@ export async function caughtUp(trial: Trial, id: string, after?: number): Promis
 export const received = (trial: Trial, socket: ServerSocket, id: string | undefined): Promise<LiveFrame> =>
   trial.within(
     'B1',
-    'an event does not arrive',
+    'an event did not arrive',
     socket.find((frame) => isOfLog(frame) && frame.event.id === id),
   )
 
@@ -46,10 +46,10 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
       await received(trial, socket, last)
       // The next connection receives all later frames again.
       const end = socket.frames.findIndex((frame) => isOfLog(frame) && frame.event.id === last)
-      const taken = socket.frames.slice(0, end + 1).filter(isOfLog)
+      const events = socket.frames.slice(0, end + 1).filter(isOfLog)
       socket.close()
-      parts.push(...taken)
-      after = taken.at(-1)?.position ?? after
+      parts.push(...events)
+      after = events.at(-1)?.position ?? after
     }
     await received(trial, whole, last)
     const before = await trial.log(id)
@@ -60,12 +60,12 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     const upToLast = (frames: readonly LiveFrame[]): (string | undefined)[] =>
       idsIn(frames).slice(0, idsIn(frames).indexOf(last) + 1)
     const wanted = upToLast(late.frames)
-    same('B1', 'over several connections', idsIn(parts), wanted)
-    same('B1', 'over one connection', upToLast(whole.frames), wanted)
+    same('B1', 'events over several connections', idsIn(parts), wanted)
+    same('B1', 'events over one connection', upToLast(whole.frames), wanted)
     const positions = late.frames.filter(isOfLog).map(({ position }) => position)
     same('B1', 'the positions', positions, [...positions.keys()])
     const missing = before.filter((event) => !idsIn(late.frames).includes(event.id))
-    same('B1', 'what the search found and no reader got', missing, [])
+    same('B1', 'events that no reader received', missing, [])
   }),
   it('B2 a reader receives one caught_up, after past events and before new ones', async (trial, id) => {
     const before = await trial.say(id, [], false)
@@ -73,14 +73,14 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     const after = await trial.say(id, [], false)
     await received(trial, socket, after)
     socket.close()
-    const places = socket.frames.map(({ type, event }) => (type === 'caught_up' ? type : event.id))
-    same('B2', 'the notices', places.filter((index) => index === 'caught_up').length, 1)
-    const order = [before, 'caught_up', after].map((index) => places.indexOf(index))
+    const names = socket.frames.map(({ type, event }) => (type === 'caught_up' ? type : event.id))
+    same('B2', 'number of caught_up frames', names.filter((index) => index === 'caught_up').length, 1)
+    const order = [before, 'caught_up', after].map((index) => names.indexOf(index))
     const isOrdered = order.every((index, n) => index >= 0 && (n === 0 || index > (order[n - 1] ?? 0)))
-    hold('B2', isOrdered, `they are at ${order.join(', ')}`)
-    const quiet = await caughtUp(trial, id)
-    quiet.close()
-    same('B1', 'events for a reader that requested none', idsIn(quiet.frames), [])
+    hold('B2', isOrdered, `before, caught_up and after are at ${order.join(', ')}`)
+    const idle = await caughtUp(trial, id)
+    idle.close()
+    same('B1', 'past events for a reader at the end', idsIn(idle.frames), [])
   }),
   ...needing('stream', [
     it('W3 B1 a stream of server-sent events equals a socket, and resumes after the last id', async (trial, id) => {
@@ -95,11 +95,11 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
         }
         return frames.filter(isOfLog)
       }
-      const first = await trial.within('W3', 'an event does not arrive', read({ after: -1 }, last))
+      const first = await trial.within('W3', 'an event did not arrive', read({ after: -1 }, last))
       same('W3', 'the events of the stream', idsIn(first), idsIn(socket.frames))
       const next = await trial.say(id, [], false)
       const lastEventId = String(first.at(-1)?.position)
-      const rest = await trial.within('B1', 'an event does not arrive', read({ lastEventId }, next))
+      const rest = await trial.within('B1', 'an event did not arrive', read({ lastEventId }, next))
       same('B1', 'the events after the last id', idsIn(rest), [next])
     }),
   ]),
@@ -108,44 +108,44 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     const socket = await caughtUp(trial, id)
     const text = 'One two three four five.'
     await trial.play(id, [{ says: [text] }])
-    await trial.within('B1', 'the reply does not arrive', socket.find(isReply))
+    await trial.within('B1', 'the reply did not arrive', socket.find(isReply))
     socket.close()
     const pieces = socket.frames
       .slice(0, socket.frames.findIndex(isReply))
       .flatMap(({ event }) => (event.kind === 'StreamingDeltaEvent' ? [event.content ?? ''] : []))
-    same('W3', 'the pieces together', pieces.join('').trim(), text)
+    same('W3', 'the joined deltas', pieces.join('').trim(), text)
     const stored = (await trial.log(id)).filter(({ kind }) => kind === 'StreamingDeltaEvent')
-    same('W3', 'pieces in the log', stored.length, 0)
+    same('W3', 'number of deltas in the log', stored.length, 0)
     const late = await caughtUp(trial, id, -1)
     late.close()
     const again = late.frames.filter(({ event }) => event.kind === 'StreamingDeltaEvent')
-    same('W3', 'pieces for a later reader', again.length, 0)
+    same('W3', 'number of deltas for a later reader', again.length, 0)
   }),
   it('W3 a reader receives every change of the status', async (trial, id) => {
     const socket = await caughtUp(trial, id)
     await trial.play(id, [{ says: ['Done.'] }])
     for (const status of ['running', 'finished'])
-      await trial.within('W3', `no reader receives ${status}`, socket.find(says(status)))
+      await trial.within('W3', `no reader received ${status}`, socket.find(says(status)))
     socket.close()
   }),
   it('B3 a reader ahead of the log is reset, and receives the log from its first event', async (trial, id) => {
     await trial.say(id, [], false)
     const socket = await caughtUp(trial, id, 9_999)
     socket.close()
-    hold('B3', socket.frames[0]?.type === 'reset', 'it is not reset')
+    hold('B3', socket.frames[0]?.type === 'reset', 'the first frame is not a reset')
     const all = (await trial.log(id)).map((event) => event.id)
-    same('B3', 'what it gets', idsIn(socket.frames).toSorted(), all.toSorted())
+    same('B3', 'events after the reset', idsIn(socket.frames).toSorted(), all.toSorted())
   }),
   ...needing('deletion', [
     test('W3 a socket of an unknown or deleted conversation closes with 4004', async (trial) => {
       const unknown = trial.client.connect('unheard-of')
-      same('W3', 'the code', (await trial.within('W3', 'it stays open', unknown.closed)).code, 4004)
+      same('W3', 'close code', (await trial.within('W3', 'the socket is open', unknown.closed)).code, 4004)
       const id = await trial.begin()
       const socket = await caughtUp(trial, id)
       bodyOfDelete(await trial.client.delete(id))
       trial.conversations.pop()
-      same('W3', 'the code', (await trial.within('W3', 'it stays open', socket.closed)).code, 4004)
-      same('W1', 'the status of what was deleted', (await trial.client.get(id)).status, 404)
+      same('W3', 'close code', (await trial.within('W3', 'the socket is open', socket.closed)).code, 4004)
+      same('W1', 'status after a deletion', (await trial.client.get(id)).status, 404)
     }),
   ]),
 ])

@@ -79,7 +79,7 @@ export const RUNS: readonly ServerCheck[] = [
       const notes = [`x-${id}`, `y-${id}`, `x-${id}`]
       const turns = notes.map((word) => ({ says: [trial.note(word)] }))
       await trial.play(id, [...turns, { says: ['Done.'] }])
-      same('P6', 'what the tool has kept', await notesOf(trial, id), notes)
+      same('P6', 'the stored notes', await notesOf(trial, id), notes)
     }),
   ]),
   ...needing('requests', [
@@ -87,19 +87,19 @@ export const RUNS: readonly ServerCheck[] = [
       await trial.play(id, [{ says: [trial.note('p'), trial.note('q')] }, { says: ['Done.'] }])
       const log = await trial.log(id)
       const replies = new Set(callsIn(log).map((call) => call.llm_response_id))
-      same('M7', 'how many replies the calls are of', replies.size, 1)
+      same('M7', 'number of replies with calls', replies.size, 1)
       const last = (await trial.requests(id)).at(-1) ?? []
       const roles = last.map(({ role }) => role).filter((role) => role !== 'system')
       same('M7', 'the roles in the second request', roles, ['user', 'assistant', 'tool', 'tool'])
       const texts = last.filter(({ role }) => role === 'tool').map(({ content }) => textOf(content))
       const isPaired = texts[0]?.includes('p') === true && texts[1]?.includes('q') === true
-      hold('M10', isPaired, () => `results: ${texts.join(', ')}`)
+      hold('M10', isPaired, () => `invalid results: ${texts.join(', ')}`)
     }),
     it('M15 M10 each request begins with the previous request, after replies, calls, and a message during a reply', async (trial, id) => {
       await trial.play(id, [{ says: ['First.'] }])
       await trial.play(id, [{ says: ['I look.', trial.note('p'), trial.note('q')] }, { says: ['Second.'] }])
       await trial.say(id, [{ says: ['Third.'], wait: 250 }])
-      await trial.until('P8', 'the model is not asked', async () => (await trial.requests(id)).length >= 4)
+      await trial.until('P8', 'the model was not called', async () => (await trial.requests(id)).length >= 4)
       await trial.play(id, [{ says: [trial.note('r')] }, { says: ['Fourth.'] }])
       await trial.play(id, [{ says: ['Fifth.'] }])
       const log = await trial.log(id)
@@ -115,7 +115,7 @@ export const RUNS: readonly ServerCheck[] = [
     await trial.say(id, [{ says: ['To the first.'], wait: 250 }])
     await trial.running(id)
     await trial.say(id, [{ says: ['To the second.'] }])
-    await trial.until('I2', 'the second message is not replied to', async () =>
+    await trial.until('I2', 'the second message got no reply', async () =>
       (await trial.replies(id)).includes('To the second.'),
     )
     await trial.rest(id)
@@ -125,7 +125,7 @@ export const RUNS: readonly ServerCheck[] = [
     await trial.say(id, [{ says: ['Once.'], wait: 400 }, { says: ['Twice.'] }], false)
     const both = await Promise.all([trial.client.run(id), trial.client.run(id)])
     const statuses = both.map(({ status }) => status).toSorted()
-    same('I5', 'the statuses of both', statuses, [200, 409])
+    same('I5', 'the statuses of both responses', statuses, [200, 409])
     await trial.rest(id)
     same('I5', 'messages of the agent', await trial.replies(id), ['Once.'])
   }),
@@ -133,10 +133,10 @@ export const RUNS: readonly ServerCheck[] = [
     it('S3 S4 a message that is sent again with its key is appended once, and another message with that key is rejected', async (trial, id) => {
       const send = (text: string) => trial.client.say(id, text, { key: 'k', run: false })
       const ids = [bodyOf(await send('Hello')).event_id, bodyOf(await send('Hello')).event_id]
-      same('S3', 'the id of the second', ids[1], ids[0])
+      same('S3', 'the id of the repeated message', ids[1], ids[0])
       const { status } = await send('Something else')
-      same('S4', 'the status for another message under the key', status, 409)
-      same('S3', 'what was said', messagesOf(await trial.log(id), 'user'), ['Hello'])
+      same('S4', 'the status for another message with the key', status, 409)
+      same('S3', 'messages of the user', messagesOf(await trial.log(id), 'user'), ['Hello'])
     }),
   ]),
   it('I1 T5 a failing model puts the conversation in error, is recorded in the log, and the next message gets a reply', async (trial, id) => {
@@ -155,12 +155,12 @@ async function waiting(trial: Trial, turns: (id: string) => readonly ScriptedTur
   bodyOf(await trial.client.setPolicy(id, { kind: 'AlwaysConfirm' }))
   await trial.play(id, turns(id), 'waiting_for_confirmation')
   const log = await trial.log(id)
-  for (const call of callsIn(log)) hold('P7', resultsOf(log, call).length === 0, 'a call ran without consent')
+  for (const call of callsIn(log)) hold('P7', resultsOf(log, call).length === 0, 'an unconfirmed call ran')
   return id
 }
 
 export const nextWaits = (trial: Trial, id: string, calls: number): Promise<true> =>
-  trial.until('P7', 'the next call does not wait', async () => {
+  trial.until('P7', 'the next call does not wait for confirmation', async () => {
     const isWaiting = (await trial.status(id)) === 'waiting_for_confirmation'
     return isWaiting && callsIn(await trial.log(id)).length === calls
   })
@@ -172,17 +172,17 @@ export const CONFIRMATION: readonly ServerCheck[] = needing('confirmation', [
       { says: [trial.note(`c-${ownId}`)] },
       { says: ['Done.'] },
     ])
-    same('P7', 'kept before consent', await notesOf(trial, id), [])
+    same('P7', 'notes before the confirmation', await notesOf(trial, id), [])
     bodyOf(await trial.client.respond(id, true))
     await nextWaits(trial, id, 3)
     const log = await trial.log(id)
     const counts = callsIn(log).map((call) => resultsOf(log, call).length)
-    same('P7', 'results', counts, [1, 1, 0])
+    same('P7', 'number of results of each call', counts, [1, 1, 0])
     bodyOf(await trial.client.respond(id, true))
     await trial.rest(id)
     holdPaired('P1', await trial.log(id))
     const { status } = await trial.client.respond(id, true)
-    same('P7', 'the status of a consent to nothing', status, 409)
+    same('P7', 'the status of a confirmation without calls', status, 409)
   }),
   test('P7 a rejected call is not executed, and has the reason as its result', async (trial) => {
     const id = await waiting(trial, (ownId) => [
@@ -193,13 +193,13 @@ export const CONFIRMATION: readonly ServerCheck[] = needing('confirmation', [
     const log = await trial.log(id)
     const results = callsIn(log).flatMap((call) => resultsOf(log, call))
     same('P7', 'the results', pluck(results, 'kind'), ['UserRejectObservation'])
-    hold('P7', JSON.stringify(results).includes('Too dangerous'), 'the reason is lost')
-    hold('T5', (await trial.status(id)) !== 'waiting_for_confirmation', 'it waits for consent still')
+    hold('P7', JSON.stringify(results).includes('Too dangerous'), 'the results do not contain the reason')
+    hold('T5', (await trial.status(id)) !== 'waiting_for_confirmation', 'the conversation still waits')
     await trial.accepted(() => trial.client.run(id))
     await trial.rest(id)
     const whole = await trial.log(id)
     holdPaired('P7', whole)
-    same('P7', 'kept', await notesOf(trial, id), [])
+    same('P7', 'the stored notes', await notesOf(trial, id), [])
     same('I2', 'messages of the agent', messagesOf(whole, 'agent'), ['As you like.'])
   }),
   test('P6 P7 two approvals execute the calls once', async (trial) => {
@@ -238,7 +238,7 @@ async function quiet(trial: Trial, id: string): Promise<void> {
 }
 
 async function interrupt(trial: Trial, id: string): Promise<void> {
-  bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))
+  bodyOf(await trial.within('I4', 'the interrupt has no response', trial.client.interrupt(id)))
   await trial.rest(id, 'paused')
   await quiet(trial, id)
 }
@@ -265,7 +265,7 @@ export const STOPS: readonly ServerCheck[] = [
       await trial.accepted(() => trial.client.run(id))
       await trial.rest(id)
       const whole = await trial.log(id)
-      same('I3', 'the calls in the end', callsIn(whole).length, steps.length)
+      same('I3', 'number of calls at the end', callsIn(whole).length, steps.length)
       holdPaired('P1', whole)
     }),
     it('T5 a conversation that is paused before it runs stays paused until it is run', async (trial, id) => {

@@ -115,7 +115,7 @@ export class Trial {
     const longest = (this.#options.timeout ?? TIMEOUT) / 3
     let last = ''
     let since = Date.now()
-    const what = (): string => `the status stays ${last} where ${wanted.join(' or ')} was expected`
+    const what = (): string => `expected status ${wanted.join(' or ')}, got ${last}`
     return this.until('I1', what, async () => {
       const info = bodyOf(await this.client.get(id))
       const { execution_status: status } = info
@@ -132,7 +132,7 @@ export class Trial {
     const failures = (await this.log(id)).flatMap((event) =>
       event.kind === 'ConversationErrorEvent' ? [`${event.code}: ${event.detail}`] : [],
     )
-    return failures.at(-1) ?? 'the log names no failure'
+    return failures.at(-1) ?? 'the log has no error event'
   }
 
   /** @throws LawBroken after the timeout. */
@@ -145,14 +145,13 @@ export class Trial {
     for (;;) {
       const result = await look()
       if (result !== null && result !== false) return result
-      if (Date.now() > end)
-        throw new LawBroken(law, `${typeof what === 'string' ? what : what()}, for too long`)
+      if (Date.now() > end) throw new LawBroken(law, `timeout: ${typeof what === 'string' ? what : what()}`)
       await new Promise((resolve) => setTimeout(resolve, PAUSE))
     }
   }
 
   async running(id: string): Promise<void> {
-    await this.until('I1', 'it does not run', async () => (await this.status(id)) === 'running')
+    await this.until('I1', 'the run did not begin', async () => (await this.status(id)) === 'running')
   }
 
   async status(id: string): Promise<Status> {
@@ -167,8 +166,8 @@ export class Trial {
   async within<T>(law: string, what: string, work: Promise<T>): Promise<T> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const late = new Promise<never>((_, reject) => {
-      const give = (): void => reject(new LawBroken(law, `${what}, for too long`))
-      timer = setTimeout(give, this.#options.timeout ?? TIMEOUT)
+      const expire = (): void => reject(new LawBroken(law, `timeout: ${what}`))
+      timer = setTimeout(expire, this.#options.timeout ?? TIMEOUT)
     })
     try {
       return await Promise.race([work, late])
@@ -178,9 +177,9 @@ export class Trial {
   }
 
   /** Retries while the server returns 409, because a finished run may still hold its conversation. */
-  async accepted<T>(ask: () => Promise<Received<T>>): Promise<T> {
-    return this.until('I1', 'a finished run does not release the conversation', async () => {
-      const input = await ask()
+  async accepted<T>(send: () => Promise<Received<T>>): Promise<T> {
+    return this.until('I1', 'the server returns 409 after the run', async () => {
+      const input = await send()
       return input.status === 409 ? null : bodyOf(input)
     })
   }
@@ -231,14 +230,14 @@ export const messagesOf = (events: readonly Event[], source: string): string[] =
 
 /** Checks that a response is an error as in interface 7. @throws LawBroken. */
 export function holdRefusal({ status, body }: Received, wanted: number, what: string): void {
-  const problem = `${what} returned ${status} where ${wanted} was expected: ${JSON.stringify(body)}`
+  const problem = `${what}: expected status ${wanted}, got ${status}: ${JSON.stringify(body)}`
   hold('W1', status === wanted, problem)
   const detail = isObject(body as JsonObject) ? (body as JsonObject)['detail'] : undefined
   const isFit =
     wanted === 422
       ? Array.isArray(detail) && detail.length > 0 && detail.every(isIssue)
       : typeof detail === 'string' && detail !== ''
-  hold('W1', isFit, () => `${what} was refused in another shape: ${JSON.stringify(body)}`)
+  hold('W1', isFit, () => `${what}: invalid error body: ${JSON.stringify(body)}`)
 }
 
 const isIssue = (issue: unknown): boolean => {
