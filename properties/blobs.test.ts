@@ -23,6 +23,10 @@ const TEXTS: readonly string[] = [
   'short',
 ]
 
+const DIGESTS = new Map(TEXTS.map((text) => [text, digestOf(text)]))
+
+const knownDigest = (text: string): ReturnType<typeof digestOf> => DIGESTS.get(text) ?? digestOf(text)
+
 const isLong = (text: string): boolean => text.length > LARGE_STRING && text.isWellFormed()
 
 const IDS = ['c', 'd', 'e'] as const
@@ -97,19 +101,19 @@ async function check(store: Store, model: Model): Promise<void> {
   const stored = new Set([...model.values()].flat().flatMap(({ texts }) => texts.filter(isLong)))
   const audit = await store.auditBlobs()
   expect(audit).toMatchObject({ blobs: stored.size, unused: [], damaged: [], missing: [] })
-  expect(audit.bytes).toBe([...stored].reduce((sum, text) => sum + digestOf(text).bytes, 0))
+  expect(audit.bytes).toBe([...stored].reduce((sum, text) => sum + knownDigest(text).bytes, 0))
   for (const id of IDS) {
     const events = model.get(id) ?? []
     const ownEvents = new Set(events.flatMap(({ texts }) => texts))
     for (const text of TEXTS) {
-      const { hash, bytes } = digestOf(text)
+      const { hash, bytes } = knownDigest(text)
       const blob = await store.readBlob(id, hash)
       expect(blob?.bytes ?? null).toBe(ownEvents.has(text) && isLong(text) ? bytes : null)
     }
     if (!model.has(id)) continue
     for (const blobs of ['whole', 'refs'] as const) {
       const shown = (text: string): string =>
-        blobs === 'refs' && isLong(text) ? blobText(digestOf(text).hash) : text
+        blobs === 'refs' && isLong(text) ? blobText(knownDigest(text).hash) : text
       const bodies = (await store.read(id, { blobs })).map(({ fact }) =>
         JSON.stringify({ ...fact, parent_id: '' }),
       )

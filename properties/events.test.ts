@@ -10,7 +10,7 @@ import { anyText } from '../src/testing/text.ts'
 import { jsonValue } from '../src/testing/json.ts'
 import { hold } from '../src/testing/failure.ts'
 import { checkBadLines, checkLine, checkRoundTrip, checkTotal } from './checks/events.ts'
-import { always, alwaysOnLegal } from './run.ts'
+import { always, alwaysOnLegal, COSTLY_RUNS } from './run.ts'
 import { brokenSecretEvent, secretEvent } from './secret-events.ts'
 
 const anything = () =>
@@ -115,10 +115,11 @@ describe('E, events', () => {
 
   it('E1, E4 and E5 hold for every event of a log, and E3 for bad lines between them', () => {
     const bad = fc.array(badLine(), { maxLength: 6 })
-    always(fc.tuple(hostileLog(), bad), ([facts, lines]) => {
+    const check = ([facts, lines]: readonly [readonly Fact[], readonly string[]]): void => {
       checkEach(facts)
       checkBadLines(facts, lines)
-    })
+    }
+    always(fc.tuple(hostileLog(), bad), check, COSTLY_RUNS)
     alwaysOnLegal(checkEach)
   })
 })

@@ -1,13 +1,14 @@
 /** R: the fold. */
 
 import { describe, it } from 'vitest'
-import { legalLog } from '../src/testing/index.ts'
+import { hostileLog, legalLog } from '../src/testing/index.ts'
 import { checkLongReplay, checkReplay } from './checks/replay.ts'
-import { always, alwaysOnLogs, RUNS } from './run.ts'
+import { always, alwaysOnLegal, COSTLY_RUNS, RUNS } from './run.ts'
 
 describe('R, replay', () => {
   it('R1 to R6 hold on hostile and legal logs', () => {
-    alwaysOnLogs(checkReplay)
+    always(hostileLog(), checkReplay, COSTLY_RUNS)
+    alwaysOnLegal(checkReplay)
   })
 
   it('R1, R3 and R6 hold on logs that add a level to the persistent vectors', () => {
