@@ -23,6 +23,9 @@ export interface Corpus {
 const draw = <T>(arbitrary: fc.Arbitrary<T>, numRuns: number): T[] =>
   fc.sample(arbitrary, { numRuns, seed: 2026 })
 
+/** A sample of the faults is found on fewer logs. */
+const DRAWN = process.env['COLLOQUY_FAULTS'] === 'all' ? 800 : 200
+
 /** The corpus has each situation this often, in logs of this maximum length. */
 const OFTEN = 6
 const LONGEST = 30
@@ -45,7 +48,7 @@ export function buildCorpus(): Corpus {
   return {
     logs: [
       ...CASES.map((each) => each.facts),
-      ...chosen([...draw(hostileLog(), 800), ...draw<readonly Fact[]>(legalLog(), 100)]),
+      ...chosen([...draw(hostileLog(), DRAWN), ...draw<readonly Fact[]>(legalLog(), 100)]),
     ],
     loops: draw(loopyLog(), 100),
     events: [...draw(secretEvent(), 100), ...draw(anyEvent(), 200)],
