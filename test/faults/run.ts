@@ -210,9 +210,9 @@ const COMMON: readonly Fault[] = [
       while (!writers.some(({ isHolder }) => isHolder)) await sleep(20)
       const holders = writers.filter(({ isHolder }) => isHolder)
       for (const holder of holders) holder.signal('SIGSTOP')
-      await sleep(3 * LEASE_TTL)
+      await sleep(2 * LEASE_TTL)
       for (const holder of holders) holder.signal('SIGCONT')
-      await sleep(LEASE_TTL)
+      await sleep(MOMENT)
     },
   },
 ]
