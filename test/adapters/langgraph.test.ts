@@ -99,7 +99,7 @@ describe('the LangGraph saver', () => {
     )
   })
 
-  it('writes less than a twentieth of the total size of 1000 growing states', async () => {
+  it('writes less than a twentieth of the total size of 500 growing states', async () => {
     const store = memoryStore()
     let written = 0
     const counting = {
