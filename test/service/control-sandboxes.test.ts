@@ -40,6 +40,9 @@ const SPECS = [
   { id: 'broken', command: ['/bin/sh', '-c', 'echo no license >&2; exit 1'], health: '/alive' },
 ] as const
 
+/** For tests that pause sandboxes, but send no request to their processes. */
+const IDLE = [SPECS[1]]
+
 const sandbox = async (id: string): Promise<Sandbox | null> =>
   (await client.get<(Sandbox | null)[]>(SANDBOXES, { id: [id] })).body[0] ?? null
 
@@ -228,6 +231,14 @@ describe('sandboxes', () => {
   })
 })
 
+it('pending messages get 429 when several exceed four million characters', async () => {
+  await begin(memoryStore(), { specs: IDLE })
+  const { sandbox_id: box } = await start({ conversation_id: ID })
+  await client.post(`${SANDBOXES}/${box}/pause`)
+  for (const [length, status] of [2 ** 21, 2 ** 21, 9].map((one, index) => [one, [201, 429, 201][index]]))
+    expect((await client.post(path(ID), say('x'.repeat(length ?? 0)))).status).toBe(status)
+})
+
 describe.each(Object.entries(STORES))('pending messages over %s', (_, make) => {
   it('are delivered in order when the conversation is ready; more than ten get 429', async () => {
     const store = make()
@@ -268,17 +279,9 @@ describe.each(Object.entries(STORES))('pending messages over %s', (_, make) => {
     await until(async () => (await output(ID)).includes('now'))
   })
 
-  it('get 429 when several exceed four million characters', async () => {
-    await begin(make(), { specs: SPECS })
-    const { sandbox_id: box } = await start({ conversation_id: ID })
-    await client.post(`${SANDBOXES}/${box}/pause`)
-    for (const [length, status] of [2 ** 21, 2 ** 21, 9].map((one, index) => [one, [201, 429, 201][index]]))
-      expect((await client.post(path(ID), say('x'.repeat(length ?? 0)))).status).toBe(status)
-  })
-
   it('are dropped when the engine deletes their conversation, and never reach the next one', async () => {
     const store = make()
-    await begin(store, { specs: SPECS })
+    await begin(store, { specs: IDLE })
     const { sandbox_id: box } = await start({ conversation_id: ID })
     await client.post(`${SANDBOXES}/${box}/pause`)
     expect((await client.post(path(ID), say('old'))).status).toBe(201)
@@ -299,7 +302,7 @@ describe.each(Object.entries(STORES))('pending messages over %s', (_, make) => {
       await next?.()
       return existed
     }
-    await begin(wrapStore(real, { deleteConversation }), { specs: SPECS })
+    await begin(wrapStore(real, { deleteConversation }), { specs: IDLE })
     const other = await start()
     await start({ conversation_id: ID })
     await client.post(`${SANDBOXES}/${other.sandbox_id}/pause`)
@@ -314,7 +317,7 @@ describe.each(Object.entries(STORES))('pending messages over %s', (_, make) => {
   })
 
   it('never reach a conversation that was recreated before the next delivery', async () => {
-    await begin(make(), { specs: SPECS })
+    await begin(make(), { specs: IDLE })
     const { id: old, sandbox_id: box } = await start({ conversation_id: ID })
     await client.post(`${SANDBOXES}/${box}/pause`)
     expect((await client.post(path(ID), say('old'))).status).toBe(201)
