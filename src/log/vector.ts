@@ -15,6 +15,8 @@ interface Block<T> {
   readonly values: readonly T[]
   readonly size: number
   readonly last: T
+  /** Derived by a reader of the list, once, because versions share nodes. */
+  cache?: unknown
 }
 
 interface Inner<T> {
@@ -25,6 +27,7 @@ interface Inner<T> {
   readonly right: Node<T>
   readonly size: number
   readonly last: T
+  cache?: unknown
 }
 
 /** Returns the values of a block, always the same objects. `start` is a multiple of 32. */
@@ -229,13 +232,14 @@ class LazyInner<T> implements Inner<T> {
 function blockOf<T>(values: readonly T[]): Block<T> | null {
   const size = values.length
   work.slots += size
-  return size === 0 ? null : { height: 0, values, size, last: values[size - 1] as T }
+  return size === 0 ? null : { height: 0, values, size, last: values[size - 1] as T, cache: undefined }
 }
 
 function inner<T>(left: Node<T>, right: Node<T>): Inner<T> {
   work.slots += 1
   const height = Math.max(left.height, right.height) + 1
-  return { height, left, middle: left.size, right, size: left.size + right.size, last: right.last }
+  const size = left.size + right.size
+  return { height, left, middle: left.size, right, size, last: right.last, cache: undefined }
 }
 
 /** Joins two trees; restores the balance along the border. O(difference of heights). */

@@ -114,7 +114,7 @@ const loopKey = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (pa
  */
 export function flowOf(unit: Unit): Flow {
   const reply = replyIn(unit)
-  if (reply === null) return { ...ENDS, joins: [NEVER, NEVER, NEVER, NEVER] }
+  if (reply === null) return NO_REPLY
   if (isPending(unit)) return { ...ENDS, joins: [1, 1, 0, 0] }
   const isBatch = unit.type === 'batch'
   const thinking = isBatch && unit.thinking
@@ -128,6 +128,7 @@ export function flowOf(unit: Unit): Flow {
 
 /** Flow of a unit that no reply continues. */
 const ENDS = { loop: false, paused: false, floor: 0, added: -Infinity }
+const NO_REPLY: Flow = { ...ENDS, joins: [NEVER, NEVER, NEVER, NEVER] }
 
 export const afterFlow = ({ loop, paused, waits }: Stretch, flow: Flow): Stretch => ({
   loop: flow.loop ?? loop,
@@ -282,18 +283,16 @@ function totalsOf(units: readonly Unit[]): Totals {
   return { events, flow: sumFlows(units.map(flowOf)) }
 }
 
-const TOTALS = new WeakMap<Node<Unit>, Totals>()
-
 /** Returns the totals of a subtree, stored because versions of a view share subtrees. O(1) amortised. */
 function totalsIn(node: Node<Unit>): Totals {
-  let totals = TOTALS.get(node)
+  let totals = node.cache as Totals | undefined
   if (totals === undefined) {
     if (isBlock(node)) totals = totalsOf(node.values)
     else {
       const [left, right] = [totalsIn(node.left), totalsIn(node.right)]
       totals = { events: left.events + right.events, flow: sumFlows([left.flow, right.flow]) }
     }
-    TOTALS.set(node, totals)
+    node.cache = totals
   }
   return totals
 }

@@ -108,10 +108,10 @@ function workPerEvent(run: (events: readonly Event[]) => unknown, events: readon
 
 describe('counted work of n condensations', () => {
   it.each(Object.entries(SHAPES))('is O(n log n) when %s', (_, make) => {
-    const [short, long] = [workPerEvent(replay, make(500)), workPerEvent(replay, make(8_000))]
-    // log 8,000 / log 500 is 1.45.
-    expect(long / short).toBeLessThan(1.7)
-    expect(long).toBeLessThan(250)
+    const [short, long] = [workPerEvent(replay, make(500)), workPerEvent(replay, make(4_000))]
+    // log 4,000 / log 500 is 1.33.
+    expect(long / short).toBeLessThan(1.6)
+    expect(long).toBeLessThan(230)
   })
 })
 
