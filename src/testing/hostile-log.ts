@@ -16,19 +16,15 @@ import { anyText } from './text.ts'
  * fc.assert(fc.property(hostileLog(), facts => replay(facts).log.entries.length === facts.length))
  */
 export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
-  return (shared ??= newHostileLog())
-}
-
-/** Created once, because it takes longer than generating 20 logs. */
-let shared: fc.Arbitrary<readonly Fact[]> | null = null
-
-function newHostileLog(): fc.Arbitrary<readonly Fact[]> {
-  const step = phrase()
+  const step = (sharedStep ??= phrase())
   const phrases = (maxLength: number) => fc.array(step, { maxLength, size: 'max' })
   return weighed([11, phrases(18)], [1, phrases(60)]).map((list) =>
     writeHostileLog(list.flat().slice(0, 120)),
   )
 }
+
+/** Created once, because that takes longer than generating 20 logs. */
+let sharedStep: ReturnType<typeof phrase> | null = null
 
 /** The log so far. Each step receives this log, so that the step can refer to earlier facts. */
 interface Written {

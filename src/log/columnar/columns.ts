@@ -49,11 +49,8 @@ export class Times {
   at(index: number): string | null {
     const restart = Math.floor(index / RESTART)
     let { next, start, text } = this.#last
-    if (next < restart * RESTART || next > index) {
-      next = restart * RESTART
-      start = this.#starts[restart] as number
-      text = ''
-    }
+    if (next < restart * RESTART || next > index)
+      [next, start, text] = [restart * RESTART, this.#starts[restart] as number, '']
     for (; next <= index; next += 1) {
       const length = this.#lengths[next * 2 + 1] as number
       const end = length === NO_CODE ? start : start + length
