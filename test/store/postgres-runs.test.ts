@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
+import { RUNS } from '../../properties/run.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { EventQuery } from '../../src/store/contract/query.ts'
@@ -102,7 +103,7 @@ const FILTERS: readonly Omit<EventQuery, 'conversationId'>[] = [
 it('PostgreSQL returns the same pages along every branch as the memory store', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(run, { minLength: 2, maxLength: 12 }),
+      fc.array(run, { minLength: 2, maxLength: 8 }),
       fc.integer({ min: 1, max: 100 }),
       async (input, limit) => {
         const id = `runs ${(runs += 1)}`
@@ -121,6 +122,6 @@ it('PostgreSQL returns the same pages along every branch as the memory store', a
         }
       },
     ),
-    { numRuns: 25 },
+    { numRuns: Math.ceil(RUNS / 8) },
   )
 })
