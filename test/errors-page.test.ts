@@ -57,8 +57,20 @@ const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string'
 const nodesIn = (value: unknown): Node[] =>
   Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : []
-const childrenOf = (node: Node): Node[] => Object.values(node).flatMap(nodesIn)
-const everyNodeIn = (node: Node): Node[] => [node, ...childrenOf(node).flatMap(everyNodeIn)]
+const children = new WeakMap<Node, readonly Node[]>()
+function childrenOf(node: Node): readonly Node[] {
+  const list = children.get(node) ?? Object.values(node).flatMap(nodesIn)
+  children.set(node, list)
+  return list
+}
+/** Yields a node and all nodes in it, in the order of the text. */
+function* everyNodeIn(node: Node): Generator<Node, void> {
+  const stack = [node]
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    yield next
+    stack.push(...childrenOf(next).toReversed())
+  }
+}
 
 type Env = ReadonlyMap<string, string>
 
@@ -176,7 +188,7 @@ function factoriesIn(node: Node, name: string | null, factories: Map<string, Fac
     node.type === 'VariableDeclarator' || node.type === 'FunctionDeclaration' ? String(id ?? '') : name
   if (isFunction && functionName !== null && functionName !== '') {
     const parameters = nodesIn(node['params']).map((parameter) => String(parameter['name'] ?? ''))
-    const [creation] = everyNodeIn(node).filter((child) => thrownBy(child, new Map()) !== null)
+    const creation = everyNodeIn(node).find((child) => thrownBy(child, new Map()) !== null)
     const texts = parameters.map((parameter) => [parameter, `\u0000${parameter}`] as const)
     if (creation !== undefined && thrownBy(creation, new Map(texts))?.text.includes('\u0000'))
       factories.set(functionName, { parameters, thrown: (env) => thrownBy(creation, env) ?? unexpected() })
