@@ -5,8 +5,9 @@ import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { HttpAgent } from '@ag-ui/client'
-import { afterAll, expect, inject, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { writeInspector } from '../../src/build/library.ts'
+import { colloquy } from '../cli/run-command.ts'
 import { project, ROOT } from '../pages.ts'
 
 const { folder, write, remove } = project()
@@ -59,22 +60,17 @@ it('Claude Agent SDK: each start resumes the previous session, and the command l
   chmodSync(executable, 0o755)
   const file = join(folder, 'agent.db')
   const env = { CLAUDE_CODE: executable, CLAUDE_CONFIG_DIR: join(folder, 'claude'), FILE: file }
-  const colloquy = (...args: string[]) => {
-    // Only the unbundled command finds the page.
-    const main = args[0] === 'inspect' ? join(ROOT, 'src/cli/main.ts') : join(inject('built'), 'cli/main.js')
-    const command = [main, ...args, '--db', file]
-    return spawnSync(process.execPath, command, { encoding: 'utf8' }).stdout
-  }
+  const run = async (...args: string[]) => (await colloquy([...args, '--db', file])).out
   for (const [text, reply] of [
     ['One', 'I began with 0 lines.'],
     ['Two', 'I began with 5 lines.'],
   ] as const) {
     expect(start([CLAUDE, text], env).last).toBe(reply)
-    const [id = ''] = /[\w-]{60,}/.exec(colloquy('conversations', '--json')) ?? []
-    expect(colloquy('why', '--conversation', id, '--json')).toContain('"findings":[]')
-    expect(colloquy('messages', '--conversation', id)).toContain(reply)
+    const [id = ''] = /[\w-]{60,}/.exec(await run('conversations', '--json')) ?? []
+    expect(await run('why', '--conversation', id, '--json')).toContain('"findings":[]')
+    expect(await run('messages', '--conversation', id)).toContain(reply)
     const html = join(folder, 'page.html')
-    colloquy('inspect', '--conversation', id, '--html', html, '--force')
+    await run('inspect', '--conversation', id, '--html', html, '--force')
     expect(readFileSync(html, 'utf8')).toContain(reply)
   }
 })
