@@ -59,7 +59,10 @@ const nodesIn = (value: unknown): Node[] =>
   Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : []
 const children = new WeakMap<Node, readonly Node[]>()
 function childrenOf(node: Node): readonly Node[] {
-  const list = children.get(node) ?? Object.values(node).flatMap(nodesIn)
+  const known = children.get(node)
+  if (known !== undefined) return known
+  const list: Node[] = []
+  for (const value of Object.values(node)) if (typeof value === 'object') list.push(...nodesIn(value))
   children.set(node, list)
   return list
 }
