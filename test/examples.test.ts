@@ -71,10 +71,10 @@ class BedrockRuntime {
 const PACKAGES = { Anthropic, BedrockRuntime, GoogleGenAI, OpenAI, streamText, z }
 
 /** The published values of all entries, by name. */
-async function published(): Promise<Record<string, unknown>> {
-  const all = await Promise.all(ENTRIES.map((entry) => import(pathToFileURL(join(SRC, entry)).href)))
-  return Object.assign({}, ...all)
-}
+const published: Readonly<Record<string, unknown>> = Object.assign(
+  {},
+  ...(await Promise.all(ENTRIES.map((entry) => import(pathToFileURL(join(SRC, entry)).href)))),
+)
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
 const examples = files.toSorted().flatMap(examplesOf)
@@ -90,12 +90,12 @@ describe('examples in docstrings', () => {
   it('call every published function, together with the files of examples/', async () => {
     const code = [...examples.map((example) => example.code), ...programs].join('\n')
     const called = new Set([...code.matchAll(/\b\w+(?=\()/g)].map(([name]) => name))
-    const functions = Object.entries(await published()).filter(([, value]) => typeof value === 'function')
+    const functions = Object.entries(published).filter(([, value]) => typeof value === 'function')
     expect(functions.map(([name]) => name).filter((name) => !called.has(name))).toEqual(['Conversation'])
   })
 
   it('every published function has a docstring', async () => {
-    const functions = Object.entries(await published()).filter(([, value]) => typeof value === 'function')
+    const functions = Object.entries(published).filter(([, value]) => typeof value === 'function')
     const text = files.map((file) => readFileSync(join(SRC, file), 'utf8')).join('\n')
     const declarations = text.matchAll(
       /\*\/\s*export (?:async )?(?:abstract )?(?:function\*? |const |class )(\w+)/g,
@@ -106,9 +106,8 @@ describe('examples in docstrings', () => {
 
   it.each(examples)('run with the shown values in $file: $code', async ({ file, code }) => {
     const moduleExports = (await import(pathToFileURL(join(SRC, file)).href)) as Record<string, unknown>
-    const publishedValues = await published()
     const scope: Record<string, unknown> = {
-      ...publishedValues,
+      ...published,
       ...moduleExports,
       ...PACKAGES,
       fc,
