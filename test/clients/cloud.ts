@@ -1,5 +1,6 @@
 /** Rows about the control plane, sharing and sockets. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as api from '@openhands/typescript-client'
 import * as clients from '@openhands/typescript-client/clients'
 import { expect } from 'vitest'
@@ -24,6 +25,7 @@ async function ready(w: Fixture, taskId: string): Promise<string> {
     const task = await w.cloud.getConversationStartTask(taskId)
     if (task?.status === 'ERROR') throw new Error(String(task.detail))
     if (task?.status === 'READY') return String(task.app_conversation_id)
+    await sleep(20)
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as api from '@openhands/typescript-client'
 import * as clients from '@openhands/typescript-client/clients'
 import type { Server } from './server.ts'
@@ -32,6 +33,7 @@ export async function waitForStatus(
   for (;;) {
     const { execution_status: status } = await fixture.agentServer.conversations.getConversation(id)
     if (statuses.includes(String(status))) return String(status)
+    await sleep(20)
   }
 }
 
