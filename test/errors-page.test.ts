@@ -155,7 +155,7 @@ function constantOf(init: Node | undefined): string {
 /** Collects the sentences that a file has as constants. */
 const constantsIn = (program: Node): Env =>
   new Map(
-    everyNodeIn(program)
+    [...everyNodeIn(program)]
       .filter(({ type }) => type === 'VariableDeclarator')
       .map(
         (node) => [String(nodesIn(node['id'])[0]?.['name']), constantOf(nodesIn(node['init'])[0])] as const,
@@ -183,6 +183,12 @@ function errorsIn(program: Node, factories: Map<string, Factory>, imported: Env)
   return errors
 }
 
+/** Finds the first expression that creates an error. */
+function creationIn(node: Node): Node | undefined {
+  for (const child of everyNodeIn(node)) if (thrownBy(child, new Map()) !== null) return child
+  return undefined
+}
+
 /** Finds functions whose error text contains one of their parameters. */
 function factoriesIn(node: Node, name: string | null, factories: Map<string, Factory>): void {
   const id = nodesIn(node['id'])[0]?.['name']
@@ -191,7 +197,7 @@ function factoriesIn(node: Node, name: string | null, factories: Map<string, Fac
     node.type === 'VariableDeclarator' || node.type === 'FunctionDeclaration' ? String(id ?? '') : name
   if (isFunction && functionName !== null && functionName !== '') {
     const parameters = nodesIn(node['params']).map((parameter) => String(parameter['name'] ?? ''))
-    const creation = everyNodeIn(node).find((child) => thrownBy(child, new Map()) !== null)
+    const creation = creationIn(node)
     const texts = parameters.map((parameter) => [parameter, `\u0000${parameter}`] as const)
     if (creation !== undefined && thrownBy(creation, new Map(texts))?.text.includes('\u0000'))
       factories.set(functionName, { parameters, thrown: (env) => thrownBy(creation, env) ?? unexpected() })
