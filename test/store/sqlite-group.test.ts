@@ -233,7 +233,7 @@ describe.each(DRIVERS)('SQLite calls of one event loop turn with %s', (driver) =
         await Promise.all([model.close(), store.close()])
         failing.database.close()
       }),
-      { numRuns: Math.ceil(RUNS / 2) },
+      { numRuns: RUNS },
     )
     for (const [name, count] of Object.entries(counts)) expect(count, name).toBeGreaterThan(4)
   })
