@@ -21,7 +21,7 @@ export function checkOnce(story: Story, plan: Plan, now: State): void {
   for (const begin of executions(story)) {
     same(
       'P6',
-      `calls executed together by step ${begin.number}`,
+      `number of distinct calls executed by step ${begin.number}`,
       new Set(begin.executes).size,
       begin.executes.length,
     )

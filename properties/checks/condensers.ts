@@ -45,15 +45,11 @@ export async function condenserDecisions(facts: readonly Fact[], acts: readonly 
         hold('K3', calls <= RETRIES + 1, `the summariser was called ${calls} times`)
         if (decision.type !== 'condense') {
           const asks = state.branch.view.unhandledCondensationRequest
-          hold(
-            'K3',
-            decision.type === 'refuse' || !asks,
-            'a requested condensation was neither made nor refused',
-          )
+          hold('K3', decision.type === 'refuse' || !asks, 'a condensation request was ignored')
           break
         }
         const { event } = decision
-        hold('K2', !isBlank(event.summary ?? ''), 'a condensation without a summary')
+        hold('K2', !isBlank(event.summary ?? ''), 'a condensation has no summary')
         const after = reduce(state, event)
         hold(
           'K2',
@@ -61,7 +57,11 @@ export async function condenserDecisions(facts: readonly Fact[], acts: readonly 
           'a condensation did not shorten the view',
         )
         const sent = estimateTokens(toMessages(after))
-        hold('K4', sent <= (limits.maxTokens ?? Infinity), `${sent} tokens after a condensation`)
+        hold(
+          'K4',
+          sent <= (limits.maxTokens ?? Infinity),
+          `the view has ${sent} tokens after a condensation, over its limit`,
+        )
         state = after
       }
     }

@@ -81,7 +81,7 @@ function condenseUntilDone(
     }
     if (plan.type === 'refuse') {
       met(plan.reason.code as Condensed)
-      hold('K3', plan.reason.again === 'never', 'a refusal that is not permanent')
+      hold('K3', plan.reason.again === 'never', 'a refusal is not permanent')
       break
     }
     noteWhat(state, plan, met)
@@ -104,7 +104,7 @@ function checkPlan(state: State, plan: CondensationPlan): void {
   const items = [...viewEventsIn(view)]
   const listed = new Set(plan.forgottenIds)
   const points = new Set(cutPointsIn(view))
-  hold('K1', listed.size >= 2, 'a condensation of fewer than two events')
+  hold('K1', listed.size >= 2, 'a condensation lists fewer than two events')
   same(
     'K1',
     'listed ids',
@@ -124,7 +124,7 @@ function checkPlan(state: State, plan: CondensationPlan): void {
 
 const isUser = ({ event }: ViewItem): boolean => event.kind === 'MessageEvent' && event.source === 'user'
 
-/** K1, K2: only the listed events are gone, a summary follows them, pending calls remain, and the view is shorter. */
+/** K1, K2: only the listed events are missing, a summary follows them, pending calls remain, and the view is shorter. */
 function checkApplied(before: State, after: State, event: Condensation & { readonly id: string }): void {
   const listed = new Set(event.forgotten_event_ids)
   const was = [...viewEventsIn(before.branch.view)].map(({ id }) => id)
@@ -141,7 +141,7 @@ function checkApplied(before: State, after: State, event: Condensation & { reado
 const pendingOf = ({ branch: { view } }: State): object[] =>
   [...view.units].filter(isPending).map(describeUnit)
 
-/** K5: the summarizer receives every forgotten event, and summaries verbatim. */
+/** K5: the summarizer receives every removed event, and summaries verbatim. */
 function checkRequest(plan: CondensationPlan): void {
   const items = plan.units.flatMap((unit) => [...unitEvents(unit)])
   const summaries = items.flatMap(({ event }) =>
@@ -171,7 +171,7 @@ function checkRequest(plan: CondensationPlan): void {
     hold(
       'K5',
       lengths.reduce((sum, length) => sum + length, 0) <= totalBudget,
-      'the texts are over their budget',
+      'the texts together are over the budget',
     )
   }
 }
@@ -219,7 +219,11 @@ export function checkFit(facts: readonly Fact[], met: Met = () => undefined): vo
     for (const budget of [all, all - 1, Math.floor(all / 2), Math.floor(all / 8), 0]) {
       if (budget < 0) continue
       const fit = total('K4', 'fitToBudget', () => fitToBudget(state, estimateTokens, budget))
-      hold('K4', fit.calls <= 2 + Math.ceil(Math.log2(points.length)), `${fit.calls} counting calls`)
+      hold(
+        'K4',
+        fit.calls <= 2 + Math.ceil(Math.log2(points.length)),
+        `tokens were counted ${fit.calls} times, more than a binary search needs`,
+      )
       if (fit.type === 'refuse') {
         met('cut_refused')
         hold('K4', fit.reason.tokens > budget, 'a cut that fits the budget was refused')
@@ -227,14 +231,18 @@ export function checkFit(facts: readonly Fact[], met: Met = () => undefined): vo
       }
       if (fit.cut > 0) met('cut')
       same('K4', 'tokens of the messages', estimateTokens(fit.messages), fit.tokens)
-      hold('K4', fit.tokens <= budget, `${fit.tokens} tokens in a budget of ${budget}`)
+      hold('K4', fit.tokens <= budget, `the messages have ${fit.tokens} tokens, over the budget of ${budget}`)
       hold('K4', points.includes(fit.cut), `position ${fit.cut} is not a cut point`)
-      hold('K4', fit.messages.length > 0 || all === 0, 'a view was cut to nothing')
+      hold('K4', fit.messages.length > 0 || all === 0, 'the cut removed all messages')
       same('K4', 'messages after the cut', fit.messages, toMessages(cutAt(state, fit.cut)))
       const before = points[points.indexOf(fit.cut) - 1]
       if (before === undefined) continue
       const longer = estimateTokens(toMessages(cutAt(state, before)))
-      hold('K4', longer > budget, `cut at ${fit.cut}, although ${before} fits the budget too`)
+      hold(
+        'K4',
+        longer > budget,
+        `the cut is at ${fit.cut}, although an earlier cut at ${before} fits the budget`,
+      )
     }
   }
 }

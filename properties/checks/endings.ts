@@ -16,29 +16,33 @@ import { asks, executions, lengthOf, entries, yielder, isCutOff, headerBefore } 
 
 /** I1: runs end, throw only when another run holds the lease, and are recovered after a crash. */
 export function checkSettled({ runs, begins, ranOut, deaths, leaseLeft, isAbandoned }: Story): void {
-  hold('I1', !leaseLeft || deaths.length > 0, 'nothing runs, and a lease is live')
-  hold('I1', !isAbandoned, 'nothing runs, and nobody finds by its lease that it should')
+  hold('I1', !leaseLeft || deaths.length > 0, 'a lease is held, but no run is active')
+  hold('I1', !isAbandoned, 'the status is running without a run or lease')
   for (const { number, outcome, dead, aborted, error, end, begun } of runs) {
     if (dead) continue
     hold('I1', outcome !== null, `run ${number} never settled`)
     hold('I1', outcome !== 'threw', () => `run ${number} threw ${String(error)}`)
     const lost = outcome === 'lease_lost'
-    hold('I1', !lost || ranOut.some((index) => index < end), `run ${number} lost a lease that never ran out`)
+    hold('I1', !lost || ranOut.some((index) => index < end), `run ${number} lost a lease that did not expire`)
     const beside = runs.some(
       (other) => other.number !== number && other.begun < end && (other.dead || other.end > begun),
     )
     hold(
       'I1',
       outcome !== 'already_running' || beside || ranOut.length > 0,
-      `run ${number} got already_running although no run held the lease`,
+      `run ${number} returned already_running, but no run held the lease`,
     )
     const worked = begins.some(({ run }) => run === number)
-    hold('I1', outcome !== 'already_running' || !worked, `run ${number} did its work and got already_running`)
+    hold(
+      'I1',
+      outcome !== 'already_running' || !worked,
+      `run ${number} returned already_running after a step`,
+    )
     const superseded = ranOut.some((index) => index > begun && index < end)
     hold(
       'I1',
       outcome !== 'running' || (aborted && !worked) || superseded,
-      `run ${number} ended and left the conversation running`,
+      `run ${number} ended with the status running`,
     )
   }
 }
@@ -48,7 +52,11 @@ export function checkFailures(now: State): void {
   for (const { event, seq } of entries(now)) {
     if (event?.kind !== 'ConversationErrorEvent' || !event.code.endsWith('Error')) continue
     const { code, detail } = event
-    hold('I1', THROWN.has(detail), `a run failed at ${seq}, and nobody had thrown ${code}: ${detail}`)
+    hold(
+      'I1',
+      THROWN.has(detail),
+      `the error at ${seq} was not thrown by a model or tool: ${code}: ${detail}`,
+    )
   }
 }
 
@@ -81,7 +89,7 @@ export function checkLastWord(story: Story, now: State): void {
     hold(
       'I2',
       blocked || read.has(id),
-      `message ${id} was not read before the last word, ${last?.id ?? 'which nobody had'}`,
+      `message ${id} was not read before the final reply, ${last?.id ?? 'which is missing'}`,
     )
   }
 }
@@ -112,7 +120,7 @@ export function checkHooks(story: Story, plan: Plan, now: State): void {
   }
   for (const { number, executes } of executions(story)) {
     const blocked = executes.find((id) => story.blockedCalls.has(id))
-    hold('I6', blocked === undefined, `step ${number} executed ${blocked ?? ''}, which was blocked`)
+    hold('I6', blocked === undefined, `step ${number} executed call ${blocked ?? ''}, which a hook blocked`)
   }
   let ended: Event | null = null
   for (const { seq, event, header } of entries(now)) {
@@ -125,11 +133,7 @@ export function checkHooks(story: Story, plan: Plan, now: State): void {
       continue
     // Resuming after the final reply does not start a run.
     const byUser = ended?.kind === 'ConversationStateUpdateEvent'
-    hold(
-      'I6',
-      event.blocked !== true || byUser,
-      `the run finished before the hook that denied the end, at ${seq}`,
-    )
+    hold('I6', event.blocked !== true || byUser, `the run finished before the hook at ${seq} that blocked it`)
   }
 }
 
@@ -137,7 +141,7 @@ export function checkRecoveries(story: Story, now: State): void {
   for (const { command, outcome, events } of story.done) {
     if (command.do !== 'recover' || outcome !== 'recovered') continue
     const last = now.log.entries.get(events.at(-1)?.seq ?? -1)
-    hold('P10', last !== undefined && isAnswered(last.branch), 'calls are open after recover()')
+    hold('P10', last !== undefined && isAnswered(last.branch), 'calls are pending after recover()')
     same('P10', 'status after recover()', last.header.status, 'error')
   }
 }
@@ -146,32 +150,37 @@ export function checkRecoveries(story: Story, now: State): void {
 export function checkEnd(story: Story, now: State): void {
   const text = encodeState(now)
   for (const state of story.states) same('I5', 'the state of an engine', encodeState(state), text)
-  same('I5', 'states that could be read', story.states.length, 2)
+  same('I5', 'number of readable states', story.states.length, 2)
   for (const fact of story.facts) hold('I5', !isQuarantined(fact), 'the log contains a quarantined line')
   const { status } = now.header
   const lost = story.deaths.length > 0 || story.ranOut.length > 0
   hold(
     'I5',
     status !== 'running',
-    lost ? 'recover() left the conversation running' : 'the status is running without a run',
+    lost ? 'the status is running after recover()' : 'the status is running without a run',
   )
   for (const run of story.runs) checkRelied(story, now, run)
 }
 
-/** I5: if a caller was told that a run is active, that run handles its message. */
+/** I5: if a caller gets already_running, the active run handles its message. */
 function checkRelied(
   story: Story,
   now: State,
   { number, outcome, aborted, begun, end, length }: RunStory,
 ): void {
-  const misfortune =
+  const isDisturbed =
     aborted || story.ranOut.some((index) => index < end) || story.deaths.some((index) => index < end)
-  if (misfortune || outcome === null || ['already_running', 'lease_lost', 'threw'].includes(outcome)) return
+  if (isDisturbed || outcome === null || ['already_running', 'lease_lost', 'threw'].includes(outcome)) return
   const index = now.log.entries.get(length - 1)
   const message = index?.branch.lastUserMessage ?? null
   const others = story.runs.filter((run) => run.number !== number && run.begun < end)
-  const goesOn = others.some((run) => run.end > end)
-  if (index?.header.status !== 'idle' || message === null || goesOn || story.blockedPrompts.has(message.id))
+  const isContinued = others.some((run) => run.end > end)
+  if (
+    index?.header.status !== 'idle' ||
+    message === null ||
+    isContinued ||
+    story.blockedPrompts.has(message.id)
+  )
     return
   if (asks(story).some(({ state }) => lengthOf(state) > message.seq)) return
   const sent =
@@ -179,5 +188,9 @@ function checkRelied(
   const relied = others.some(
     (run) => run.outcome === 'already_running' && run.begun > Math.max(begun, sent) && run.end < end,
   )
-  hold('I5', !relied, `a run was refused because run ${number} was active, which did not process the message`)
+  hold(
+    'I5',
+    !relied,
+    `a run was rejected because run ${number} was active, but that run did not process the message`,
+  )
 }

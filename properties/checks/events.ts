@@ -21,13 +21,13 @@ export function checkRoundTrip(event: Event): void {
   const line = decodeLine(text)
   hold('E1', line.ok, () => `not decoded: ${JSON.stringify(line)}`)
   same('E1', 'the decoded line', encodeEvent(line.event), text)
-  hold('E1', isFrozen(decoded.event) && isFrozen(line.event), 'an event that can be written to')
+  hold('E1', isFrozen(decoded.event) && isFrozen(line.event), 'a decoded event is not frozen')
   for (const loaded of [loadLine(text), loadValue(event)]) {
     same('E1', 'the loaded event', loaded.fact, text)
     same('E1', 'upcasts of a current event', loaded.upcasts, [])
   }
   const canonical = canonicalJson(event)
-  same('E4', 'canonical text, read and written', canonicalJson(JSON.parse(canonical)), canonical)
+  same('E4', 'canonical text, parsed and written again', canonicalJson(JSON.parse(canonical)), canonical)
   same(
     'E4',
     'canonical text of shuffled keys',
@@ -67,12 +67,12 @@ function shuffled(value: JsonValue): JsonValue {
 export function checkTotal(value: unknown): void {
   const before = picture(value)
   const decoded = total('E2', 'decodeEvent', () => decodeEvent(value))
-  if (!decoded.ok) hold('E2', decoded.issues.length > 0, 'refused without an issue')
+  if (!decoded.ok) hold('E2', decoded.issues.length > 0, 'the error has no issue')
   const { fact } = total('E2', 'loadValue', () => loadValue(value))
-  hold('E2', decoded.ok ? !isQuarantined(fact) : true, 'an event that was not loaded')
-  if (isQuarantined(fact)) total('E2', 'the text in quarantine', () => JSON.parse(fact.raw))
+  hold('E2', decoded.ok ? !isQuarantined(fact) : true, 'a valid event was quarantined')
+  if (isQuarantined(fact)) total('E2', 'parsing the quarantined text', () => JSON.parse(fact.raw))
   total('E2', 'replay', () => replay([fact]))
-  same('E2', 'the input', picture(value), before)
+  same('E2', 'the input after decoding', picture(value), before)
 }
 
 function picture(root: unknown): string {
@@ -91,10 +91,10 @@ function picture(root: unknown): string {
 
 export function checkLine(text: string): void {
   const decoded = total('E2', 'decodeLine', () => decodeLine(text))
-  if (!decoded.ok) hold('E2', decoded.issues.length > 0, 'refused without an issue')
+  if (!decoded.ok) hold('E2', decoded.issues.length > 0, 'the error has no issue')
   const { fact } = total('E2', 'loadLine', () => loadLine(text))
-  hold('E2', !isQuarantined(fact) || fact.raw === text, 'a line in quarantine that is not as it was')
-  same('E2', 'a quarantined line that was loaded again', loadLine(text).fact, fact)
+  hold('E2', !isQuarantined(fact) || fact.raw === text, 'a quarantined line was changed')
+  same('E2', 'the quarantined line, loaded again', loadLine(text).fact, fact)
 }
 
 /** E3: invalid lines in a log do not affect the other events. */
@@ -103,7 +103,7 @@ export function checkBadLines(facts: readonly Fact[], bad: readonly string[]): v
   const lines = events.map(encodeEvent)
   const strewn = lines.flatMap((line, index) => [line, ...bad.filter((_, n) => n % lines.length === index)])
   const loaded = strewn.map((line) => loadLine(line).fact)
-  same('E3', 'lines', loaded.length, strewn.length)
+  same('E3', 'number of lines', loaded.length, strewn.length)
   const good = loaded.filter((fact) => !isQuarantined(fact))
   same('E3', 'events', good, events)
   // Invalid lines with ids remain nodes of the tree, because a later version may read them.
@@ -111,7 +111,7 @@ export function checkBadLines(facts: readonly Fact[], bad: readonly string[]): v
   const [with_, without] = [replay(homeless), replay(events)]
   same(
     'E3',
-    'the view',
+    'the view with bad lines',
     [...viewEventsIn(with_.branch.view)].map((item) => item.id),
     [...viewEventsIn(without.branch.view)].map((item) => item.id),
   )
@@ -120,7 +120,7 @@ export function checkBadLines(facts: readonly Fact[], bad: readonly string[]): v
     ...header,
     callProgress: listPendingCallsIn(header.callProgress).map(({ report }) => report),
   }))
-  same('E3', 'the header', headerWith, headerWithout)
+  same('E3', 'the header with bad lines', headerWith, headerWithout)
   same(
     'E3',
     'reports of bad lines',

@@ -43,43 +43,46 @@ function checkView(state: State, matches: readonly Explanation[]): void {
   const dropped = new Map(listDroppedResults(state).map(({ id, reason }) => [id, reason]))
   for (const { seq, id, inView, verdict, pairedWith, notes } of matches) {
     const index = `of ${seq}: ${verdict.text}`
-    same('O4', `in view, ${index}`, inView, shown.has(seq))
-    same('O4', `pending, ${index}`, verdict.code === 'pending', pending.has(seq))
+    same('O4', `inView ${index}`, inView, shown.has(seq))
+    same('O4', `whether pending, ${index}`, verdict.code === 'pending', pending.has(seq))
     const entry = state.log.entries.get(seq)
     const result = entry?.inTree === true && entry.event !== null && isToolResult(entry.event)
     if (result && verdict.code !== 'other_branch') {
       const reason = dropped.get(id ?? '')
       const report = verdict.code === 'late_result' ? 'orphan_result' : verdict.code
-      same('O4', `dropped, ${index}`, report.endsWith('_result') ? report : undefined, reason)
+      same('O4', `the reason for dropping ${index}`, report.endsWith('_result') ? report : undefined, reason)
       const isPaired = inView || verdict.code === 'pending'
-      if (isPaired) same('P1', `the call ${index}`, pairedWith.length, 1)
+      if (isPaired) same('P1', `number of paired events ${index}`, pairedWith.length, 1)
     }
     if (verdict.code !== 'other_branch')
       for (const pair of pairedWith)
         hold(
           'P1',
           explain(state, pair).pairedWith.includes(id ?? ''),
-          () => `${pair} is not paired, ${index}`,
+          () => `${pair} is not paired back, ${index}`,
         )
-    const taken = notes.find(({ code }) => code === 'took_out')
-    if (taken !== undefined)
+    const removal = notes.find(({ code }) => code === 'took_out')
+    if (removal !== undefined)
       same(
         'O4',
-        `the verdict without the cause of ${index}`,
-        Number.parseInt(taken.text.slice('it removed '.length), 10),
-        gone(state, seq),
+        `number of removed events ${index}`,
+        Number.parseInt(removal.text.slice('it removed '.length), 10),
+        removedCount(state, seq),
       )
     for (const { rule, ids } of [verdict, ...notes]) {
-      hold('O4', ruleOf(rule) !== null, `no sentence of ${rule}`)
-      for (const one of ids)
-        total('O4', `an event named by the explanation of ${index}`, () => explain(state, one))
+      hold('O4', ruleOf(rule) !== null, `rule ${rule} has no sentence`)
+      for (const one of ids) total('O4', `explaining a named event ${index}`, () => explain(state, one))
     }
   }
   for (const { id } of viewEvents(state))
-    hold('O4', explain(state, id).inView || state.log.entries.get(explain(state, id).seq)?.id === id, id)
+    hold(
+      'O4',
+      explain(state, id).inView || state.log.entries.get(explain(state, id).seq)?.id === id,
+      `event ${id} of the view is not explained as in the view`,
+    )
 }
 
-function gone(state: State, seq: number): number {
+function removedCount(state: State, seq: number): number {
   const entry = state.log.entries.get(seq) as Checkpoint
   const [before, after] = [branchOf(entry.parent), entry.branch].map(({ view }) => [...viewEventsIn(view)])
   return (before ?? []).filter((item) => !(after ?? []).includes(item)).length
@@ -113,12 +116,16 @@ export function checkExplained(facts: readonly Fact[]): VerdictCode[] {
   const removed = result.filter((one) => isTestable(state, one))
   for (const one of new Map(removed.map((each) => [each.verdict.code, each])).values()) {
     const after = explain(replay(without(facts, state, one.removedBy ?? '')), one.seq)
-    hold('O4', verdictIn(after) !== verdictIn(one), () => `still: ${one.verdict.text}`)
+    hold(
+      'O4',
+      verdictIn(after) !== verdictIn(one),
+      () => `the verdict is the same without its cause: ${one.verdict.text}`,
+    )
     // Without the cause, units and first results can differ.
     hold(
       'O4',
       after.inView || REGROUPED.has(after.verdict.code),
-      () => `not in the view without ${one.removedBy}: ${after.verdict.text}, was ${one.verdict.code}`,
+      () => `not in the view without ${one.removedBy}: ${after.verdict.text}, before ${one.verdict.code}`,
     )
   }
   return result.map(({ verdict }) => verdict.code)
@@ -129,12 +136,12 @@ export function checkFindings(facts: readonly Fact[]): FindingKind[] {
   const state = replay(facts)
   const result = total('O5', 'findings', () => findings(facts, { secrets: false }))
   for (const { ids, rule, law, text } of result) {
-    for (const id of ids) total('O5', `an event named by ${text}`, () => explain(state, id))
-    hold('O5', rule === null || ruleOf(rule) !== null, `no sentence of ${rule}`)
-    hold('O5', law === null || sentenceOf(law) !== null, `no sentence of ${law}`)
+    for (const id of ids) total('O5', `explaining an event of ${text}`, () => explain(state, id))
+    hold('O5', rule === null || ruleOf(rule) !== null, `rule ${rule} has no sentence`)
+    hold('O5', law === null || sentenceOf(law) !== null, `law ${law} has no sentence`)
   }
   const ranks = result.map(({ severity }) => ['error', 'warning', 'note'].indexOf(severity))
-  same('O5', 'findings by severity', ranks, ranks.toSorted())
+  same('O5', 'the order of severities', ranks, ranks.toSorted())
   const idle = (kind: FindingKind): number[] => result.flatMap((one) => (one.kind === kind ? [one.seq] : []))
   const entries = [...state.log.entries]
   const unmatched = entries.filter(({ warnings }) =>

@@ -278,7 +278,8 @@ class World {
       const input = this.#given.get(name) ?? []
       const record = await this.#time.ended(this.#store.getConversation(name))
       if (record === null) {
-        if (this.#last.has(name)) same('B4', `the last of ${name}`, this.#last.get(name), 'deleted')
+        if (this.#last.has(name))
+          same('B4', `the last delivered item of ${name}`, this.#last.get(name), 'deleted')
         followsSeen.deleted += 1
         continue
       }
@@ -288,7 +289,7 @@ class World {
       const order = input.flatMap((event) => (log.includes(event) ? [log.indexOf(event)] : []))
       same(
         'B4',
-        `the order of ${name}`,
+        `the delivery order of ${name}`,
         order,
         order.toSorted((a, b) => a - b),
       )
@@ -298,11 +299,15 @@ class World {
     const shares = living.map(({ follower }) => follower.shards)
     same(
       'B4',
-      'claimed shards',
+      'number of claimed shards',
       shares.reduce((sum, one) => sum + one, 0),
       SHARDS,
     )
-    hold('B4', Math.max(...shares) <= Math.ceil(SHARDS / living.length), `shares of ${shares.join(', ')}`)
+    hold(
+      'B4',
+      Math.max(...shares) <= Math.ceil(SHARDS / living.length),
+      `the shards are unevenly shared: ${shares.join(', ')}`,
+    )
   }
 
   async close(): Promise<void> {

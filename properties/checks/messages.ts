@@ -115,7 +115,7 @@ export function checkGrammars(facts: readonly Fact[], unordered: readonly string
           hold(
             'M6',
             fails(() => write(messages), 'empty_view'),
-            `${name} of an empty view throws no empty_view`,
+            `${name} does not throw empty_view for an empty view`,
           )
           continue
         }
@@ -128,11 +128,11 @@ export function checkGrammars(facts: readonly Fact[], unordered: readonly string
         )
         same('M8', `${name}, written again`, request, write(messages))
       }
-      same('M8', 'messages after writing', messages, text)
+      same('M8', 'the messages after writing a request', messages, text)
     }
     const waits = [...state.branch.view.units].some(isPending)
     const refuse = () => toMessages(state, { pending: 'refuse' })
-    if (waits) hold('M9', fails(refuse, 'pending_calls'), 'pending calls were not refused')
+    if (waits) hold('M9', fails(refuse, 'pending_calls'), 'pending calls did not throw pending_calls')
     else same('M9', 'messages without pending calls', total('M6', 'toMessages', refuse), toMessages(state))
   }
 }
@@ -157,7 +157,7 @@ export function checkThinking(facts: readonly Fact[]): void {
     const sent = anthropic.flatMap((block) =>
       block.type === 'thinking' || block.type === 'redacted_thinking' ? [bytes(block)] : [],
     )
-    same('M5', 'thinking sent to Anthropic', sent, should)
+    same('M5', 'thinking in the Anthropic request', sent, should)
     // One grammar's signatures mean nothing to another.
     const isOther = messages.some((message) => message.role === 'assistant' && message.reply?.grammar)
     const parts = toAiSdk(messages, { prove: !isOther }).flatMap((message) =>
@@ -168,7 +168,7 @@ export function checkThinking(facts: readonly Fact[]): void {
       if (part.type !== 'reasoning' || anthropic === undefined) return []
       return [['redactedData' in anthropic ? '' : part.text, ...Object.values(anthropic)].join('|')]
     })
-    same('M5', 'thinking sent to the AI SDK', report, should)
+    same('M5', 'thinking in the AI SDK request', report, should)
   }
 }
 
@@ -199,18 +199,18 @@ export function checkNeutral(facts: readonly Fact[]): void {
     const units = [...view.units].filter((unit) => !isPending(unit))
     const messages = toMessages(state)
     const systems = messages.filter((message) => message.role === 'system').length
-    hold('M7', systems <= (systemPrompt === null ? 0 : 1), 'a system message too many')
-    hold('M7', systems === 0 || messages[0]?.role === 'system', 'a system message that is not the first')
-    hold('M7', units.length > 0 || messages.length === 0, 'messages of an empty view')
+    hold('M7', systems <= (systemPrompt === null ? 0 : 1), 'there is an additional system message')
+    hold('M7', systems === 0 || messages[0]?.role === 'system', 'the system message is not the first')
+    hold('M7', units.length > 0 || messages.length === 0, 'an empty view has messages')
     const spoken = messages.filter((message) => message.role === 'assistant' && message.tool_calls.length > 0)
     const batches = units.filter((unit): unit is BatchUnit => unit.type === 'batch')
-    same('M7', 'replies that call tools', spoken.length, batches.length)
+    same('M7', 'number of replies that call tools', spoken.length, batches.length)
     checkWorking(state, messages, units)
     for (const [index, batch] of batches.entries())
       checkReply(messages, spoken[index] as NeutralMessage, batch)
     const users = messages.map((message) => message.role === 'user')
     const adjacent = users.some((user, index) => user && users[index + 1] === true)
-    hold('M7', !adjacent || units.some(isMarked), 'plain user messages in a row')
+    hold('M7', !adjacent || units.some(isMarked), 'adjacent user messages are not merged')
     const tools = messages.filter((message) => message.role === 'tool').length
     same(
       'M7',
@@ -266,11 +266,7 @@ export function checkWorking(
     if (unit.type !== 'batch' || ![...unit.calls].some(({ seq }) => works.has(seq))) continue
     const answered = new Set([...unit.results].map(({ call }) => call.seq))
     const isOpen = [...unit.calls].some(({ seq }) => !answered.has(seq))
-    hold(
-      'M18',
-      units.includes(unit) !== isOpen,
-      `the reply at ${unit.first} is not sent while a call of it works`,
-    )
+    hold('M18', units.includes(unit) !== isOpen, `the reply at ${unit.first} is missing while its call works`)
   }
   const reports = messages.flatMap((message) => (message.role === 'user' ? (message.completes ?? []) : []))
   const should = units.flatMap((unit) => (unit.type === 'message' ? (unit.completes ?? []) : []))

@@ -55,21 +55,29 @@ function checkBatches({ branch, log }: State, length: number): void {
     const answered = new Set<number>()
     for (const { entry, call } of batch.results) {
       hold('P2', !used.has(entry.seq), `result ${entry.seq} is used twice after ${length} facts`)
-      hold('P2', !out.has(entry.id), `result ${entry.seq} is used and also listed as dropped`)
+      hold('P2', !out.has(entry.id), `result ${entry.seq} is both used and dropped`)
       used.add(entry.seq)
       hold('P1', calls.has(call.seq), `result ${entry.seq} is in a batch without its call`)
       hold('P1', !answered.has(call.seq), `call ${call.seq} has two answers after ${length} facts`)
       answered.add(call.seq)
-      hold('P5', isOnPathIn(call, entry.parent), `answer ${entry.seq} went to a call on another branch`)
+      hold(
+        'P5',
+        isOnPathIn(call, entry.parent),
+        `answer ${entry.seq} is paired with a call on another branch`,
+      )
       hold('P5', isOnPathIn(entry, log.head), `answer ${entry.seq} is on another branch`)
     }
     for (const seq of calls) {
-      hold('P1', answered.has(seq) !== open.has(seq), `call ${seq} is both answered and open, or neither`)
+      hold('P1', answered.has(seq) !== open.has(seq), `call ${seq} is not exactly one of answered and open`)
     }
-    same('P1', 'pending', isPending(batch), answered.size < calls.size)
+    same('P1', 'whether the batch is pending', isPending(batch), answered.size < calls.size)
   }
   for (const item of viewEventsIn(branch.view)) {
     const isCall = item.event.kind === 'ActionEvent'
-    hold('P1', !isCall || !('seq' in item) || !open.has(item.seq as number), `open call ${item.id} is shown`)
+    hold(
+      'P1',
+      !isCall || !('seq' in item) || !open.has(item.seq as number),
+      `open call ${item.id} is in the view`,
+    )
   }
 }

@@ -24,12 +24,12 @@ import { isBlank } from '../../src/messages/rules.ts'
 export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   const text = JSON.stringify(fact)
   const redacted = total('X6', 'redact', () => redact(fact, rules))
-  same('X6', 'the fact itself', JSON.stringify(fact), text)
+  same('X6', 'the input after redaction', JSON.stringify(fact), text)
   hold('X5', redact(redacted, rules) === redacted, () => {
-    return `redacting twice\n  once  ${JSON.stringify(redacted)}\n  twice ${JSON.stringify(redact(redacted, rules))}`
+    return `redacted twice\n  once   ${JSON.stringify(redacted)}\n  twice ${JSON.stringify(redact(redacted, rules))}`
   })
-  same('X5', 'the same fact redacted', redact(JSON.parse(text) as Fact, rules), redacted)
-  hold('X8', redacted === fact || JSON.stringify(redacted) !== text, 'a copy of a fact without secrets')
+  same('X5', 'a second redaction of the same fact', redact(JSON.parse(text) as Fact, rules), redacted)
+  hold('X8', redacted === fact || JSON.stringify(redacted) !== text, 'a fact without secrets was copied')
   if (isQuarantined(redacted)) return
   const decoded = decodeStored(redacted as object as JsonValue)
   hold('X6', decoded.ok, () => `the redacted event is invalid: ${JSON.stringify([decoded, redacted])}`)
@@ -38,7 +38,7 @@ export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   hold(
     'X6',
     drifted === undefined,
-    () => `a published payload fits no longer: ${drifted} ${JSON.stringify(redacted)}`,
+    () => `a published payload is invalid: ${drifted} ${JSON.stringify(redacted)}`,
   )
   checkKept(fact as object as JsonValue, redacted as object as JsonValue)
   if (!isQuarantined(fact)) checkUnsigned(fact, redacted)
@@ -97,7 +97,7 @@ function checkRepliesUnsigned(before: readonly Fact[], after: readonly Fact[]): 
   }
   for (const fact of after) {
     if (!isCall(fact) || !masked.has(fact.llm_response_id)) continue
-    hold('X6', !isSignedReply(fact), () => `another event of the reply is masked: ${JSON.stringify(fact)}`)
+    hold('X6', !isSignedReply(fact), () => `a reply with a masked event is signed: ${JSON.stringify(fact)}`)
   }
 }
 
@@ -158,9 +158,9 @@ function walkBoth(before: JsonValue, after: JsonValue): void {
     if (isText && isBlank(value)) same('X6', 'white space', now, value)
     if (key === 'tool_name' && (value === 'finish' || value === 'think')) same('X6', key, now, value)
     if (key === 'arguments' && isText && parses(value))
-      hold('X6', parses(now), `arguments that were JSON: ${now}`)
+      hold('X6', parses(now), `the redacted arguments are not JSON: ${now}`)
     if (key === 'encrypted_content' && typeof value === 'string' && now !== null)
-      same('X6', 'sealed content', now, value)
+      same('X6', 'encrypted content', now, value)
     if (key === 'thinking_blocks') checkThoughts(value, now)
     else walkBoth(value, now)
   }
@@ -174,7 +174,7 @@ function checkThoughts(before: JsonValue, after: JsonValue): void {
   for (const [i, block] of (are ?? []).entries())
     if (isSigned(block)) same('X6', 'signed thinking', block, were?.[i])
   const lost = (were ?? []).filter(isSigned).length - (are ?? []).filter(isSigned).length
-  hold('X6', lost === 0 || !are?.some(isSigned), 'a reply of which only a part is still signed')
+  hold('X6', lost === 0 || !are?.some(isSigned), 'only some thinking blocks of a reply are signed')
 }
 
 function parses(text: string): boolean {
@@ -278,7 +278,7 @@ function branchShape({ branch }: State): unknown {
 function checkLeft({ secret, text, remaining }: Hidden): void {
   const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
   const rules = redactionRules({ secrets: [secret], builtIn: false, fields: [] })
-  same('X8', `the rest of ${text}`, redact(event, rules).error, remaining)
+  same('X8', `the unmasked rest of ${text}`, redact(event, rules).error, remaining)
 }
 
 /** X5: masks are never redacted again. */
@@ -286,7 +286,7 @@ export function checkMaskStays(): void {
   const rules = redactionRules({ builtIn: false, fields: [], patterns: [/redacted|[0-9a-f]\]/], key: 'k' })
   const error = `one ${rules.mask('x')} two [redacted#2] three [redacted]`
   const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error } as const
-  same('X5', 'masks', redact(event, rules).error, error)
+  same('X5', 'the masked text', redact(event, rules).error, error)
 }
 
 /** X7: no recursive decoding of a value reveals a secret, or five distinctive characters of it. */
@@ -300,7 +300,7 @@ function checkGone(value: unknown, secret: string): void {
   for (const { text, depth } of todo) {
     const shown = parts.find((part) => text.includes(part))
     hold('X7', shown === undefined, () => {
-      return `${JSON.stringify(shown)} of ${JSON.stringify(secret)} shows in ${JSON.stringify(value)}`
+      return `${JSON.stringify(shown)} of ${JSON.stringify(secret)} is visible in ${JSON.stringify(value)}`
     })
     if (depth === 5 || seen.has(text)) continue
     seen.add(text)

@@ -26,7 +26,7 @@ export function checkReplay(facts: readonly Fact[]): void {
   same('R5', 'a second fold', encodeState(replay(facts)), last)
   same(
     'R5',
-    'a fold of facts that were written and read again',
+    'the fold of facts that were written and read',
     encodeState(replay(JSON.parse(input) as readonly Fact[])),
     last,
   )
@@ -36,16 +36,16 @@ export function checkReplay(facts: readonly Fact[]): void {
   for (const index of cuts(facts.length)) {
     let state = states[index] as State
     for (const fact of facts.slice(index)) state = reduce(state, fact)
-    same('R1', `fold of the rest after ${index} facts`, encodeState(state), last)
+    same('R1', `the fold resumed after ${index} facts`, encodeState(state), last)
   }
   for (const index of cuts(facts.length).slice(0, 4))
     checkContinuations(facts, states[index] as State, index, states.at(-1) as State)
 
   for (const [index, state] of states.entries()) {
     same('R3', `the state after ${index} facts, encoded again`, encodeState(state), texts[index])
-    hold('R3', Object.isFrozen(state.header), 'a header that can be written to')
+    hold('R3', Object.isFrozen(state.header), 'the header is not frozen')
   }
-  same('R3', 'the facts', JSON.stringify(facts), input)
+  same('R3', 'the facts after the fold', JSON.stringify(facts), input)
 }
 
 /** R6: continues an old state in several interleaved ways. */
@@ -67,7 +67,7 @@ function checkContinuations(facts: readonly Fact[], from: State, index: number, 
   }
   const fresh = lists.map((list) => encodeState(replay([...facts.slice(0, index), ...list])))
   for (const [n, { state }] of ways.entries()) {
-    same('R6', `way ${n} on from ${index} facts`, encodeState(state), fresh[n % lists.length])
+    same('R6', `continuation ${n} after ${index} facts`, encodeState(state), fresh[n % lists.length])
   }
 }
 
@@ -83,7 +83,7 @@ export function checkLongReplay(facts: readonly Fact[]): void {
       const skipped = facts[index + n + 1]
       if (skipped !== undefined) other = reduce(other, skipped)
     }
-    same('R1', `fold of the rest after ${index} facts`, encodeState(one), last)
+    same('R1', `the fold resumed after ${index} facts`, encodeState(one), last)
     same(
       'R6',
       `fold without fact ${index}`,

@@ -59,7 +59,7 @@ function checkEnds(story: Story, entries: readonly Entry[]): void {
     )
     hold('I7', report, `no error ${code} is recorded for step ${number}`)
     const next = story.begins.find((later) => later.run === begin.run && later.number > number)
-    hold('I7', next === undefined, `step ${next?.number ?? 0} went on after ${code} in step ${number}`)
+    hold('I7', next === undefined, `step ${next?.number ?? 0} followed ${code} in step ${number}`)
   }
 }
 
@@ -79,7 +79,8 @@ function checkSilence(story: Story, entries: readonly Entry[]): void {
       const counts = isSilent && isAlone && begin.end < Infinity && isFree(story, begin, entries)
       silent = counts ? silent + 1 : 0
     }
-    if (silent === MAX_SILENT) same('I7', `the end of run ${run} with only empty replies`, outcome, 'error')
+    if (silent === MAX_SILENT)
+      same('I7', `the outcome of run ${run} with only empty replies`, outcome, 'error')
   }
 }
 

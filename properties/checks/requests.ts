@@ -31,13 +31,13 @@ export function checkRequests(story: Story, plan: Plan, now: State): SentOccurre
     if (fork.branch.view.length > 0) check(sendState(grammar, fork), Infinity, Infinity)
   }
   const opened = decodeSnapshot(encodeSnapshot(now), 'c')
-  hold('R7', opened !== null, 'the snapshot of the last state opens as nothing')
+  hold('R7', opened !== null, 'the snapshot of the last state cannot be decoded')
   if (now.branch.view.length === 0) return matches
   const last = sendState(grammar, now)
   check(last, Infinity, Infinity)
   same(
     'R7',
-    'the request of a state opened from a snapshot',
+    'the request of a state decoded from a snapshot',
     sendState(grammar, opened).request,
     last.request,
   )

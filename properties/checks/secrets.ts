@@ -32,7 +32,7 @@ export function checkShown(facts: readonly Fact[]): void {
     unseen('X1', 'the masked messages', JSON.stringify(maskSecrets(messages)))
     unseen(
       'X3',
-      'a refusal',
+      'an error response',
       messageOf(() => toMessages(branch, { pending: 'refuse' })),
     )
     if (messages.length === 0) continue
@@ -47,8 +47,8 @@ export function checkMasking(event: Event): void {
   const text = encodeEvent(event)
   const masked = maskSecrets(event)
   unseen('X2', 'the masked event', encodeEvent(masked))
-  same('X2', 'the event', encodeEvent(event), text)
-  if (!text.includes('encrypted_content')) hold('X2', masked === event, 'a copy of an event without secrets')
+  same('X2', 'the event after masking', encodeEvent(event), text)
+  if (!text.includes('encrypted_content')) hold('X2', masked === event, 'an event without secrets was copied')
   same('X2', 'an event masked twice', maskSecrets(masked), masked)
   same('X2', 'content without the secrets', shape(masked), shape(event))
 }
@@ -82,7 +82,7 @@ function unseen(law: string, where: string, text: string): void {
     law,
     !text.includes(MARK),
     () =>
-      `${where} shows a secret: …${text.slice(Math.max(0, text.indexOf(MARK) - 200), text.indexOf(MARK) + 40)}`,
+      `${where} contains a secret: …${text.slice(Math.max(0, text.indexOf(MARK) - 200), text.indexOf(MARK) + 40)}`,
   )
 }
 

@@ -29,10 +29,15 @@ export function checkStable(facts: readonly Fact[]): void {
     hold(
       'K6',
       stable >= was.length - (grows ? 1 : 0),
-      `${stable} of ${was.length} messages at ${entry.seq} are stable`,
+      `only ${stable} of ${was.length} messages at ${entry.seq} are stable`,
     )
     same('K6', 'the stable messages', is.slice(0, stable), was.slice(0, stable))
-    same('K6', 'the stable prefix of equal lists', stablePrefix(is, toMessages(after)), is.length)
+    same(
+      'K6',
+      'the length of the stable prefix of equal lists',
+      stablePrefix(is, toMessages(after)),
+      is.length,
+    )
   }
 }
 
@@ -106,12 +111,16 @@ function checkStrides(
     if (now.length > before.length) {
       changes += 1
       const saved = sum(now.slice(before.length))
-      hold('K7', saved >= stride, `the past was changed for ${saved} tokens of ${stride}`)
+      hold('K7', saved >= stride, `earlier messages changed to save ${saved} tokens, stride ${stride}`)
       met(changes > 1 ? 'masked_again' : 'masked')
     }
     const old = places.filter((index) => index < length).slice(0, -keepLast || undefined)
     const waits = old.filter((index) => (all[index] ?? 0) > 0 && !now.includes(index))
-    hold('K7', waits.length === 0 || sum(waits) < stride, `${sum(waits)} tokens wait for ${stride}`)
+    hold(
+      'K7',
+      waits.length === 0 || sum(waits) < stride,
+      `${sum(waits)} tokens are unmasked, stride ${stride}`,
+    )
     if (waits.length > 0) met('waited')
     before = now
   }
@@ -120,7 +129,7 @@ function checkStrides(
     hold('K7', message === messages[index] || (is ?? 0) < (was ?? 0), `masking result ${index} saves nothing`)
   }
   const tokens = estimateTokens(messages)
-  hold('K7', changes * stride <= tokens, `${changes} changes by ${stride} in ${tokens} tokens`)
+  hold('K7', changes * stride <= tokens, `${changes} changes in ${tokens} tokens, stride ${stride}`)
 }
 
 const results = (messages: readonly NeutralMessage[]): NeutralMessage[] =>
@@ -139,14 +148,19 @@ export function checkMarks(facts: readonly Fact[]): void {
       const marked = total('K8', 'cacheBreakpoints', () => cacheBreakpoints(messages, stable))
       same('K8', 'messages without marks', unmarked(marked), unmarked(messages))
       same('K8', 'marks of a marked list', cacheBreakpoints(marked, stable), marked)
-      same('K8', 'the stable prefix with marks', stablePrefix(messages, marked), messages.length)
+      same(
+        'K8',
+        'the length of the stable prefix with marks',
+        stablePrefix(messages, marked),
+        messages.length,
+      )
       const request = total('K8', 'toAnthropic', () => toAnthropic(marked))
       const [violation] = judge(request)
       hold('K8', violation === undefined, () => `with marks: ${JSON.stringify(violation)}`)
       same('K8', 'the request without marks', withoutControl(request), withoutControl(toAnthropic(messages)))
       const count = JSON.stringify(request).split('"cache_control":{"type":"ephemeral"').length - 1
       const marks = JSON.stringify(marked).split('"cache_prompt":true').length - 1
-      hold('K8', count <= 4 && marks <= 4, `${count} breakpoints, ${marks} marks`)
+      hold('K8', count <= 4 && marks <= 4, `more than 4 breakpoints (${count}) or marks (${marks})`)
       const says = messages.some(({ content }) => content.some(isSent))
       hold('K8', marks > 0 || !says, 'no cache breakpoint')
     }

@@ -76,7 +76,7 @@ export function checkSnapshots(
     const parts = total('R8', `encodeSnapshot after ${cut} facts`, () => encodeParts(index, 0, SIZE))
     const opened = open(parts, index, `the snapshot after ${cut} facts`)
     const compacted = total('R7', `compact after ${cut} facts`, () => evict(index))
-    same('R7', `the state compacted after ${cut} facts`, describeState(compacted), describeState(index))
+    same('R7', `the compacted state after ${cut} facts`, describeState(compacted), describeState(index))
     checkLetGo(index, opened)
     const end = foldOn(facts, states, opened, met)
     for (const situation of across(states, cut, end.log.entries.length)) met(situation)
@@ -106,10 +106,10 @@ function open(
     facts === null
       ? total('R7', what, () => decodeSnapshot(parts, conversationId))
       : completed(parts, foundIn(expected, facts))
-  hold('R7', opened !== null, `${what} does not open`)
+  hold('R7', opened !== null, `${what} cannot be decoded`)
   same('R7', what, describeState(opened), describeState(expected))
   const again = encodeParts(opened, 0, SIZE, facts === null)
-  hold('R8', isEqual(again, parts), () => `${what} has other bytes when it is written again`)
+  hold('R8', isEqual(again, parts), () => `${what} has different bytes when it is encoded again`)
   return opened
 }
 
@@ -125,10 +125,14 @@ function completed(parts: readonly SnapshotPart[], log: ReadonlyMap<number, Stor
   for (const [index, seq] of lacking.entries()) {
     const less = new Map(matches)
     less.delete(seq)
-    hold('R9', completeSnapshot(saved, less) === null, () => `the body at ${seq} is not missed`)
+    hold(
+      'R9',
+      completeSnapshot(saved, less) === null,
+      () => `a snapshot is complete without the body at ${seq}`,
+    )
     const other = matches.get(lacking[index + 1] ?? -1)
     const isOther = other === undefined || completeSnapshot(saved, less.set(seq, other)) === null
-    hold('R9', isOther, () => `the body at ${seq} may be another event's`)
+    hold('R9', isOther, () => `the body at ${seq} can be another event's`)
   }
   return completeSnapshot(saved, matches)
 }
@@ -139,14 +143,18 @@ function foldOn(facts: readonly Fact[], states: readonly State[], from: State, m
   for (const fact of facts.slice(from.log.entries.length)) {
     const index = state.log.entries.length
     const wanted = states[index + 1] as State
-    const fine = total('R7', 'canReduce', () => canReduce(state, fact))
-    if (!fine) {
+    const isReducible = total('R7', 'canReduce', () => canReduce(state, fact))
+    if (!isReducible) {
       met('evicted')
-      hold('R7', needsMore(state, wanted), `canReduce gave up at position ${index} for no reason`)
+      hold(
+        'R7',
+        needsMore(state, wanted),
+        `canReduce is false at position ${index}, but nothing evicted is needed`,
+      )
       hold(
         'R7',
         throwsEvicted(() => reduce(state, fact)),
-        `reduce went on at position ${index} all the same`,
+        `reduce did not throw evicted at position ${index}`,
       )
       break
     }
@@ -188,13 +196,8 @@ function checkChain(
   )
   const all = new Map([...parts, ...more].map((each) => [each.part, each]))
   const whole = encodeParts(states[length] as State, 0, SIZE, false)
-  hold('R8', isEqual([...all.values()], whole), `parts since ${since} are not those of the whole`)
-  const opened = open(
-    [...all.values()].toReversed(),
-    states[length] as State,
-    'the snapshot written on',
-    facts,
-  )
+  hold('R8', isEqual([...all.values()], whole), `parts since ${since} differ from the whole snapshot`)
+  const opened = open([...all.values()].toReversed(), states[length] as State, 'the updated snapshot', facts)
   foldOn(facts, states, evict(opened), () => undefined)
 }
 
@@ -216,7 +219,7 @@ function checkLetGo(whole: State, state: State): void {
     const other = state.log.entries.get((seq * 7) % real.length)
     if (other !== undefined && other.inTree && entry.inTree) {
       const isAbove = pathToEntry(entry).includes(other)
-      same('R7', `${other.seq} above ${seq}`, isOnPathIn(other, entry), isAbove)
+      same('R7', `whether ${other.seq} is an ancestor of ${seq}`, isOnPathIn(other, entry), isAbove)
     }
     const { id } = entry
     if (id === null) continue
@@ -291,7 +294,7 @@ export function checkDamage(
     hold(
       'R9',
       opened === null || damage.how !== 'flip',
-      () => `a flipped bit was not seen: ${JSON.stringify(damage)}`,
+      () => `a flipped bit was not detected: ${JSON.stringify(damage)}`,
     )
   }
   return refused

@@ -43,7 +43,7 @@ export function checkPauses(story: Story): void {
       if (leased === undefined || leased.checkpoint > pause.begun) continue
       hold('I3', begun.length <= 1, `run ${run} began two steps after the pause at ${seq} by another process`)
       const saw = first !== undefined && lengthOf(first.state) > seq
-      hold('I3', !saw, `run ${run} went on after it had seen the pause at ${seq}`)
+      hold('I3', !saw, `run ${run} continued after it received the pause at ${seq}`)
     }
   }
 }
@@ -67,7 +67,7 @@ export function checkInterrupts(story: Story, now: State): void {
     while (all[first - 1]?.event?.kind === 'AgentErrorEvent') first -= 1
     if (headerBefore(now, first).status !== 'running') continue
     const remaining = pendingCallCount(all[seq]?.branch.pendingCalls ?? null)
-    hold('P9', remaining === 0, `${remaining} calls are open after the interrupt at ${seq}`)
+    hold('P9', remaining === 0, `${remaining} calls are pending after the interrupt at ${seq}`)
   }
 }
 
@@ -83,21 +83,25 @@ export function checkTextSoFar(story: Story, now: State): void {
       hold(
         'I4',
         yielded.length === 1,
-        `step ${begin.number} was stopped and appended more than its streamed text`,
+        `interrupted step ${begin.number} appended more than its streamed text`,
       )
       const [{ seq, event, header }] = cut as [Entry]
-      hold('I4', stop >= 0 && stop < seq, `the text of step ${begin.number} was kept without an interrupt`)
+      hold(
+        'I4',
+        stop >= 0 && stop < seq,
+        `the text of step ${begin.number} was appended without an interrupt`,
+      )
       same('I4', 'the status after interrupted text', header.status, headerBefore(now, seq).status)
       same(
         'I4',
-        'the request position of the text so far',
+        'the request position of the interrupted text',
         replyOf(event as Event)?.after,
         begin.state.log.head?.id ?? null,
       )
     }
     if (!begin.silent || begin.streamed === null || stop < 0) continue
     const lost = story.runs[begin.run]?.dead === true || story.ranOut.length > 0
-    hold('I4', lost || cut.length === 1, `the text that step ${begin.number} had streamed is lost`)
+    hold('I4', lost || cut.length === 1, `the streamed text of step ${begin.number} is lost`)
   }
 }
 

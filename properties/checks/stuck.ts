@@ -51,7 +51,7 @@ export function checkLoops(facts: readonly Fact[]): Set<string> {
 /** L3: a nudge in the log is not repeated. */
 function checkNudge(state: State, text: string, nudge: (state: State) => string | null): void {
   const report = reduce(state, { ...nudgeMessage(text), id: 'nudge!' })
-  hold('L3', nudge(report) === null, `a repeated nudge: ${text}`)
+  hold('L3', nudge(report) === null, `a nudge is repeated: ${text}`)
 }
 
 const verdicts = (log: readonly Event[]) =>

@@ -43,7 +43,7 @@ export function checkTimeline(facts: readonly Fact[], met: (status: string) => v
       items.map(describe),
       shown.map(text(nodes, reading, state)),
     )
-    hold('O1', !JSON.stringify(items).includes('"signature"'), 'a signature is shown')
+    hold('O1', !JSON.stringify(items).includes('"signature"'), 'the timeline contains a signature')
     for (const item of items) {
       if (item.type === 'call') {
         met(item.status)
@@ -61,8 +61,8 @@ export function checkTimeline(facts: readonly Fact[], met: (status: string) => v
     checkEvicted(state, items, met)
   }
   const input = JSON.stringify(facts)
-  const anew = toTimeline(replay(JSON.parse(input) as readonly Fact[]))
-  same('O1', 'the timeline of a log that was written and read again', anew, toTimeline(replay(facts)))
+  const loaded = toTimeline(replay(JSON.parse(input) as readonly Fact[]))
+  same('O1', 'the timeline of a log that was written and read', loaded, toTimeline(replay(facts)))
 }
 
 function checkReports(

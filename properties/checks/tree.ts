@@ -48,12 +48,12 @@ export function checkTree(facts: readonly Fact[]): void {
   hold(
     'T4',
     throws(() => stateAt(state, 'no such id\n')),
-    'stateAt of an unknown id gave a state',
+    'stateAt does not throw for an unknown id',
   )
   hold(
     'T4',
     throws(() => switchTo(state, 'no such id\n')),
-    'switchTo an unknown id gave a state',
+    'switchTo does not throw for an unknown id',
   )
 }
 
@@ -68,7 +68,11 @@ function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
   const { id, inTree, parent, timestamp } = node
   same('T3', `position ${entry.seq}`, here, { id, inTree, parent, timestamp })
   const path = pathToEntry(entry)
-  hold('T1', new Set(path).size === path.length && path[0]?.parent === null, `path to position ${entry.seq}`)
+  hold(
+    'T1',
+    new Set(path).size === path.length && path[0]?.parent === null,
+    `no simple path to position ${entry.seq}`,
+  )
   const expected = pathOf(nodes, node.position)
   same(
     'T1',
@@ -131,7 +135,7 @@ function checkStateAt(
   hold('T4', there.header === now.header, 'switching to another branch changed the header')
   const real = there.log.head
   if (node.position % 5 === 0 && real !== null && real.id !== null) checkSwitched(now, there, real.id)
-  hold('T4', entryOf(now.log, id).seq === node.position, 'an id names another event')
+  hold('T4', entryOf(now.log, id).seq === node.position, 'an id belongs to another event')
 }
 
 /** T8: appending after a switch of branches equals naming the parent. */
@@ -141,8 +145,8 @@ function checkSwitched(now: State, there: State, id: string): void {
     source: 'user',
     llm_message: { role: 'user', content: [{ text: 'there' }] },
   } as const
-  const moved = reduce(there, { ...message, id: 'said there' })
-  const named = reduce(now, { ...message, id: 'said there', parent_id: id })
+  const moved = reduce(there, { ...message, id: 'next' })
+  const named = reduce(now, { ...message, id: 'next', parent_id: id })
   same(
     'T8',
     'the branch after the appended event',

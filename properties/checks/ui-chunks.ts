@@ -56,7 +56,7 @@ async function checkReply(
       before === null || before.log.head === null || isOnPathIn(before.log.head, state.log.head)
     before = state
     if (!show(messages)) {
-      hold('O3', !isFurther, 'the reply cannot be brought up to date')
+      hold('O3', !isFurther, 'the current reply is rejected')
       return met('HEAD has moved')
     }
     let text = ''
@@ -67,11 +67,11 @@ async function checkReply(
         [{ type: 'text', text, state: 'streaming' }],
         state.header.status === 'paused',
       )
-      hold('O3', show(live), 'streamed text cannot be shown')
+      hold('O3', show(live), 'streamed text is rejected')
       met('streamed text')
     }
   }
-  hold('O3', show(messages), 'the end cannot be shown')
+  hold('O3', show(messages), 'the final message is rejected')
   const stream = new ReadableStream<UIMessageChunk>({
     start(controller) {
       // Clients receive JSON.

@@ -53,7 +53,7 @@ export function checkUIMessages(
       const user = userOf(state, items.filter(isUsers), item)
       same(
         'O2',
-        `the message that ${item.id} is in`,
+        `the message that contains ${item.id}`,
         turns.get(item.id),
         replyId(user ?? state.conversationId),
       )

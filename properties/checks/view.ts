@@ -50,7 +50,7 @@ export function checkViews(facts: readonly Fact[]): void {
     if (!entry.inTree) continue
     same(
       'V1',
-      `the path to ${entry.seq}, folded alone`,
+      `the fold of only the path to ${entry.seq}`,
       describeBranch(refolded(state, entry)),
       naive(entry.seq),
     )
@@ -108,7 +108,7 @@ function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
   const now = [...after.view.units].map(textOf)
   const changed = old.findIndex((text, index) => text !== now[index])
   if (changed < 0) {
-    hold('V4', now.length - old.length <= 1, `position ${entry.seq} brought several units`)
+    hold('V4', now.length - old.length <= 1, `position ${entry.seq} added several units`)
     return
   }
   const behind = (from: number) => before.view.units.slice(from)
@@ -117,7 +117,7 @@ function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
     hold(
       'V4',
       mayPass(entry, behind(changed)),
-      `the reply at position ${entry.seq} is placed before a unit that it had seen`,
+      `the reply at position ${entry.seq} precedes a unit of its own request`,
     )
     return
   }
@@ -125,7 +125,7 @@ function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
   const unit = before.view.units.get(changed) as Unit
   const isAtPlace = changed === old.length - 1 || mayPass(entry, behind(changed + 1))
   const open = isPending(unit) || (isAtPlace && unit.type === 'batch' && unit.onlyErrors)
-  hold('V4', open, `position ${entry.seq} changed a unit that was closed`)
+  hold('V4', open, `position ${entry.seq} changed a closed unit`)
 }
 
 /** A late reply can precede messages, but not replies. */
