@@ -88,11 +88,11 @@ export const APPEND_IMPORT: readonly Check[] = [
     const rest = await store.append(id, facts.slice(2), { ...IMPORT, expected: 2 })
     equal([rest.version, pluck(rest.events, 'seq')], [6, [2, 3, 4, 5]], 'the version and positions')
     isReplay(await store.read(id), replay(facts, { conversationId: id }))
-    const wrong = [
+    const conflicts = [
       { batch: [...facts.slice(0, 3), pause('other')], expected: 'none' },
       { batch: [pause('after a gap')], expected: 8 },
     ] as const
-    await rejectsEach('version_conflict', wrong, ({ batch, expected }) =>
+    await rejectsEach('version_conflict', conflicts, ({ batch, expected }) =>
       store.append(id, batch, { ...IMPORT, expected }),
     )
     equal((await store.getConversation(id))?.version, 6, 'the version after the conflicts')
@@ -292,8 +292,8 @@ export const APPEND_IDS: readonly Check[] = [
     equal(pluck(await store.read(id, { limit: 4000 }), 'seq'), [...Array(3004).keys()], 'positions')
   }),
   it('append: an event must have a legal id', async (store, id) => {
-    const wrong = ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)].map((one) => pause(one))
-    const facts: readonly Event[] = [{ kind: 'PauseEvent' }, ...wrong]
+    const invalid = ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)].map((one) => pause(one))
+    const facts: readonly Event[] = [{ kind: 'PauseEvent' }, ...invalid]
     await rejectsEach('invalid_id', facts, (fact) => store.append(id, [fact]))
     equal((await store.append(id, [pause('x'.repeat(200))])).version, 1, 'version with the longest id')
   }),

@@ -71,7 +71,7 @@ export const REPLACING: readonly Check[] = [
     const [a, b] = (await factsIn(store, 'c')) as [Fact, Fact]
     const other = withText(a, 'other')
     const valid = { before: a, after: other }
-    const wrong: readonly (readonly [string, Fact, unknown])[] = [
+    const invalid: readonly (readonly [string, Fact, unknown])[] = [
       ['version_conflict', { ...say('b', 'not this') } as Fact, { ...say('b', 'x') }],
       ['unknown_event', pause('no'), pause('no')],
       ['invalid_argument', b, { ...b, id: 'c' }],
@@ -82,7 +82,7 @@ export const REPLACING: readonly Check[] = [
       ['invalid_event', b, null],
       ['invalid_event', b, { ...b, kind: 'Nonsense' }],
     ]
-    for (const [code, before, after] of wrong)
+    for (const [code, before, after] of invalid)
       await rejects(code as 'unknown_event', `${code} ${JSON.stringify(after)}`, () =>
         replace('c', [valid, { before, after: after as Fact }]),
       )

@@ -75,15 +75,15 @@ export const CONVERSATIONS: readonly Check[] = [
     await rejects('conversation_exists', 'an existing id', () => create({ id: 'c', title: 'second' }))
     equal(await store.getConversation('c'), before, 'the record after the conflict')
     const ids = ['', '__root__', 'a\u0000', 'a\n', '\ud800', 'x'.repeat(201), undefined] as string[]
-    const wrong = [...ids.map((id) => ({ id })), { parentConversationId: '' }]
-    await rejectsEach('invalid_id', wrong, create)
+    const invalid = [...ids.map((id) => ({ id })), { parentConversationId: '' }]
+    await rejectsEach('invalid_id', invalid, create)
     equal((await store.countConversations()).count, 1, 'number of conversations')
     const many = await Promise.allSettled(Array.from({ length: 8 }, () => create({})))
     equal(many.filter(({ status }) => status === 'fulfilled').length, 1, 'successful creations of one id')
   }),
   test('record: invalid titles, tags and zones are invalid_argument, with the name of the field', async (store) => {
     await store.createConversation({ id: 'c' })
-    const wrong: readonly (readonly [field: string, value: unknown])[] = [
+    const invalid: readonly (readonly [field: string, value: unknown])[] = [
       ['title', ''],
       ['title', 'x'.repeat(201)],
       ['title', 'a\u0000'],
@@ -108,7 +108,7 @@ export const CONVERSATIONS: readonly Check[] = [
     ])
       await rejectsEach(
         'invalid_argument',
-        wrong,
+        invalid,
         ([path, value]) => write({ [path.split('.')[0] as string]: value }),
         ([path]) => ({ field: path }),
       )

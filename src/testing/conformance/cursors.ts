@@ -136,13 +136,13 @@ export const CURSORS: readonly Check[] = [
     holds(/^[\w-]{1,500}$/.test(cursor), `a cursor is too long or not safe in a URL: ${cursor}`)
     const longer = [`${cursor}A`, `A${cursor}`, `${cursor}=`, ` ${cursor}`]
     const others = ['', 'x', '0', '2', 'p1', '{}', ' ', '\u0000', '😀', cursor.toUpperCase()]
-    const wrong = new Set([...longer, ...others])
+    const invalid = new Set([...longer, ...others])
     for (let index = 0; index < cursor.length; index += 1) {
-      wrong.add(cursor.slice(0, index))
-      wrong.add(cursor.slice(0, index) + (cursor[index] === 'A' ? 'B' : 'A') + cursor.slice(index + 1))
+      invalid.add(cursor.slice(0, index))
+      invalid.add(cursor.slice(0, index) + (cursor[index] === 'A' ? 'B' : 'A') + cursor.slice(index + 1))
     }
-    wrong.delete(cursor)
-    await rejectsEach('invalid_cursor', wrong, (text) => store.search({ conversationId: id, cursor: text }))
+    invalid.delete(cursor)
+    await rejectsEach('invalid_cursor', invalid, (text) => store.search({ conversationId: id, cursor: text }))
     const rest = idsOf((await store.search({ conversationId: id, cursor })).items)
     equal(rest, ['p2', 'p3', 'p4'], 'ids after the unaltered cursor')
   }),

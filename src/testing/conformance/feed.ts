@@ -205,8 +205,8 @@ export const FEED: readonly Check[] = [
     await rejectsEach('invalid_query', [-1, SHARDS, 0.5], (shard) => store.feed({ shard }))
     await rejects('invalid_query', 'from: now', () => store.feed({ from: 'now' as 'end' }))
     const { next } = await store.feed({ shard: 1 })
-    const wrong = ['', 'x', `${next}A`].map((position) => ({ shard: 1, after: position }))
+    const invalid = ['', 'x', `${next}A`].map((position) => ({ shard: 1, after: position }))
     const foreign = [{ shard: 2, after: next }, { after: next }]
-    await rejectsEach('invalid_cursor', [...wrong, ...foreign], (query) => store.feed(query))
+    await rejectsEach('invalid_cursor', [...invalid, ...foreign], (query) => store.feed(query))
   }),
 ]

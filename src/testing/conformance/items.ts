@@ -210,21 +210,21 @@ export const ITEM_LISTS: readonly Check[] = [
   }),
   test('items: an invalid item or query is rejected, and changes nothing', async (store) => {
     const put = { body: {} }
-    const wrongKeys = [{ Name: 'x' }, { name: 'a\u0000' }, { name: 'x'.repeat(201) }, { name: 1 }]
-    const wrongItems = [
+    const invalidKeys = [{ Name: 'x' }, { name: 'a\u0000' }, { name: 'x'.repeat(201) }, { name: 1 }]
+    const invalidItems = [
       ...['text', { a: 1n }].map((body) => ({ body })),
-      ...wrongKeys.map((keys) => ({ ...put, keys })),
+      ...invalidKeys.map((keys) => ({ ...put, keys })),
       ...[-1, 0.5].map((dueIn) => ({ ...put, dueIn })),
     ]
     const first = { ...of('first'), put }
-    const wrong = [
+    const invalid = [
       { ...first, collection: '' },
       { ...of('a\n'), put },
-      ...wrongItems.map((item) => ({ ...of('x'), put: item })),
+      ...invalidItems.map((item) => ({ ...of('x'), put: item })),
       { ...of('x'), put, expected: 0 },
       first,
     ] as ItemChange[]
-    await rejectsEach('invalid_argument', wrong, (one) => store.changeItems([first, one]))
+    await rejectsEach('invalid_argument', invalid, (one) => store.changeItems([first, one]))
     const many = Array.from({ length: 101 }, (_, i) => ({ ...first, id: `m${i}` }))
     await rejects('invalid_argument', '101 changes', () => store.changeItems(many))
     equal((await store.changeItems(many.slice(1))).length, 100, 'results of 100 changes')

@@ -169,7 +169,7 @@ export const LISTS: readonly Check[] = [
     )
     await rejects('invalid_cursor', 'altered cursor', () => store.listConversations({ cursor: `${cursor}A` }))
     await rejects('invalid_cursor', 'an id as a cursor', () => store.listConversations({ cursor: 'c2' }))
-    const wrong = [
+    const invalid = [
       { limit: 0 },
       { limit: 101 },
       { order: 'title' as 'created_at' },
@@ -177,7 +177,7 @@ export const LISTS: readonly Check[] = [
       { public: 1 as unknown as boolean },
       { tags: { a: 1 as unknown as string } },
     ]
-    await rejectsEach('invalid_query', wrong, (query) => store.listConversations(query))
+    await rejectsEach('invalid_query', invalid, (query) => store.listConversations(query))
     await rejects('invalid_query', 'a count', () => store.countConversations({ updatedAtLt: 'today' }))
   }),
 ]

@@ -57,8 +57,8 @@ export const READING: readonly Check[] = [
     const id = await begin(store, 'c', pauses(3))
     await rejectsEach('invalid_argument', [-1, 0.5], (from) => store.read(id, { from }))
     await rejectsEach('invalid_argument', [0, -1, Number.NaN], (limit) => store.read(id, { limit }))
-    const wrong = ['up' as 'forward']
-    await rejectsEach('invalid_argument', wrong, (direction) => store.read(id, { direction }))
+    const invalid = ['up' as 'forward']
+    await rejectsEach('invalid_argument', invalid, (direction) => store.read(id, { direction }))
   }),
   test('get: returns the event with an id, else null', async (store) => {
     const id = await begin(store, 'c', [pause('a'), say('m', 'x')])

@@ -205,7 +205,7 @@ export const TIMES: readonly Check[] = [
     equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'e', 'f', 'b', 'd'], 'order')
   }),
   it('time: an unreadable bound is invalid_query', async (store, id) => {
-    const wrong = [
+    const invalid = [
       '',
       'yesterday',
       '2026-01-01',
@@ -215,11 +215,11 @@ export const TIMES: readonly Check[] = [
     ]
     await rejectsEach(
       'invalid_query',
-      wrong,
+      invalid,
       (text) => store.search({ conversationId: id, timestampGte: text }),
       () => ({ field: 'timestampGte' }),
     )
-    await rejectsEach('invalid_query', wrong, (text) =>
+    await rejectsEach('invalid_query', invalid, (text) =>
       store.count({ conversationId: id, timestampLt: text }),
     )
   }),
@@ -354,7 +354,7 @@ export const SEARCHING: readonly Check[] = [
   }),
   test('search: invalid limits, kinds, sources, orders and ids are invalid_query', async (store) => {
     const conversationId = await begin(store, 'c', [pause('a')])
-    const wrong: readonly Readonly<Record<string, unknown>>[] = [
+    const invalid: readonly Readonly<Record<string, unknown>>[] = [
       { limit: 0 },
       { limit: -1 },
       { limit: 101 },
@@ -375,7 +375,7 @@ export const SEARCHING: readonly Check[] = [
     ]
     await rejectsEach(
       'invalid_query',
-      wrong,
+      invalid,
       (fields) => store.search({ conversationId, ...fields }),
       (fields) => ({ field: Object.keys(fields)[0] }),
     )

@@ -153,7 +153,7 @@ export const SNAPSHOTS: readonly Check[] = [
   }),
   it('snapshot: invalid parts and too many bytes are invalid_argument, and nothing is written', async (store, id) => {
     await store.saveSnapshot(id, [part(0, 1)])
-    const wrong: readonly (readonly SnapshotPart[])[] = [
+    const invalid: readonly (readonly SnapshotPart[])[] = [
       ...[-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '1' as unknown as number].map((number) => [
         part(number, 2),
       ]),
@@ -161,7 +161,7 @@ export const SNAPSHOTS: readonly Check[] = [
       [{ part: 1, bytes: 'text' as unknown as Uint8Array }],
       [{ part: 1, bytes: new Uint8Array(2 ** 27 + 1) }],
     ]
-    for (const parts of wrong) {
+    for (const parts of invalid) {
       const save = () => store.saveSnapshot(id, [part(0, 2), ...parts], { complete: true })
       await rejects('invalid_argument', `part ${String(parts[0]?.part)} of ${parts.length}`, save)
     }

@@ -298,7 +298,7 @@ export const TEXTS: readonly Check[] = [
       [0, 'user', 'a b'],
       [0, 'user', 'a b c'],
     ])
-    const wrong: readonly Readonly<Record<string, unknown>>[] = [
+    const invalid: readonly Readonly<Record<string, unknown>>[] = [
       { query: 7 },
       { query: null },
       { limit: 0 },
@@ -314,7 +314,7 @@ export const TEXTS: readonly Check[] = [
     ]
     await rejectsEach(
       'invalid_query',
-      wrong,
+      invalid,
       (fields) => store.searchText({ query: 'a', ...fields }),
       (fields) => ({ field: Object.keys(fields)[0] }),
     )
