@@ -90,7 +90,7 @@ function checkReplayOf<S, Kept>(inputs: readonly Fact[], subject: ReplaySubject<
     const state = states[index] as S
     const next = step(subject, state, fact)
     // Maps and sets cannot be frozen: only their text shows a change.
-    const what = `the state after ${index} events, behind reduce of ${factName(fact)}`
+    const what = `the state after ${index} events, when reduce of ${factName(fact)} returned`
     same('R3', what, textOfState(state), texts[index])
     states.push(next)
     texts.push(textOfState(next))
@@ -98,19 +98,19 @@ function checkReplayOf<S, Kept>(inputs: readonly Fact[], subject: ReplaySubject<
   const last = texts.at(-1) ?? ''
   same('R5', 'a second fold', textOfState(fold(initial, facts)), last)
   const readAgain = JSON.parse(before) as readonly Fact[]
-  same('R5', 'a fold of facts that were written and read again', textOfState(fold(initial, readAgain)), last)
+  same('R5', 'the fold of facts that were written and read', textOfState(fold(initial, readAgain)), last)
   for (const index of cuts(facts.length)) {
     const [state, rest] = [states[index] as S, facts.slice(index)]
-    same('R1', `the fold of the rest after ${index} events`, textOfState(fold(state, rest)), last)
-    checkWays(subject, facts, initial, state, index)
+    same('R1', `the fold resumed after ${index} events`, textOfState(fold(state, rest)), last)
+    checkContinuations(subject, facts, initial, state, index)
     if (encode === undefined || decode === undefined) continue
-    const stored = total('R7', `a state kept after ${index} events`, () => frozen(decode(encode(state))))
-    same('R7', `a state that was kept after ${index} events`, textOfState(stored), texts[index])
-    same('R7', `the fold on from a state kept after ${index} events`, textOfState(fold(stored, rest)), last)
+    const stored = total('R7', `decoding state ${index}`, () => frozen(decode(encode(state))))
+    same('R7', `the decoded state after ${index} events`, textOfState(stored), texts[index])
+    same('R7', `the fold of a decoded state after ${index} events`, textOfState(fold(stored, rest)), last)
   }
   for (const [index, state] of states.entries())
-    same('R3', `the state after ${index} events, read again`, textOfState(state), texts[index])
-  same('R3', 'the facts', JSON.stringify(facts), before)
+    same('R3', `the state after ${index} events, at the end`, textOfState(state), texts[index])
+  same('R3', 'the facts after all folds', JSON.stringify(facts), before)
 }
 
 function step<S, Kept>({ reduce, upcast }: ReplaySubject<S, Kept>, state: S, fact: Fact): S {
@@ -137,7 +137,7 @@ function upcastOnce(upcast: (fact: Fact) => Fact, fact: Fact): Fact {
 }
 
 /** Checks R6: continues an old state with three lists of facts, one fact of each list in turn. */
-function checkWays<S, Kept>(
+function checkContinuations<S, Kept>(
   subject: ReplaySubject<S, Kept>,
   facts: readonly Fact[],
   initial: S,
@@ -155,7 +155,7 @@ function checkWays<S, Kept>(
   }
   for (const { list, state } of ways) {
     const alone = [...facts.slice(0, index), ...list].reduce((one, fact) => step(subject, one, fact), initial)
-    const what = `one of three ways on from ${index} events`
+    const what = `one of three continuations after ${index} events`
     same('R6', what, readingOf(subject, state), readingOf(subject, alone))
   }
 }

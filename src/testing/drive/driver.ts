@@ -218,7 +218,7 @@ export class Driver {
     // A finished or waiting conversation cannot be paused.
     if (status === 'paused') of.pausedAt = this.#now += 1
     else if (before !== null && isLive(before) && isLive(info) && !this.#isPair)
-      throw new LawBroken('I3', `a ${verb} was acknowledged, and the conversation is ${status}`)
+      throw new LawBroken('I3', `a ${verb} was acknowledged, but the status is ${status}`)
   }
 
   async #restart(how: 'restart' | 'crash'): Promise<void> {
@@ -233,7 +233,7 @@ export class Driver {
     if (position >= 0)
       throw new LawBroken(
         'S5',
-        `a conversation after a restart\n  is  ${after[position]?.text}\n  was ${before[position]?.text}`,
+        `a conversation has changed in a restart\n  before ${before[position]?.text}\n  now    ${after[position]?.text}`,
       )
   }
 
@@ -275,7 +275,7 @@ export class Driver {
       }
       if (Date.now() > end) {
         const facts = await this.client.events(of.id)
-        throw new LawBroken('I1', `a conversation stays ${status} for ever`, { facts })
+        throw new LawBroken('I1', `the status does not change from ${status}`, { facts })
       }
       await wait(PAUSE)
     }
@@ -308,7 +308,7 @@ async function checkAll(driver: Driver): Promise<void> {
       hold(
         lawOfRefusal(driver.requests),
         fault === undefined,
-        () => `the provider has refused a request: ${fault}`,
+        () => `the provider rejected a request: ${fault}`,
       )
     } catch (error) {
       if (!(error instanceof LawBroken)) throw error
@@ -348,12 +348,12 @@ async function readBoth(driver: Driver, { id }: DrivenConversation): Promise<rea
 async function checkOne(driver: Driver, of: DrivenConversation, log: readonly Event[]): Promise<void> {
   const [was, is] = [jsonTexts(of.seen), jsonTexts(log)]
   const changed = was.findIndex((text, index) => text !== is[index])
-  hold('S5', changed < 0, () => `event ${changed} was\n  ${was[changed]}\n  and is ${is[changed]}`)
+  hold('S5', changed < 0, () => `event ${changed} changed from\n  ${was[changed]}\nto\n  ${is[changed]}`)
   checkSent(of, log)
   const info = bodyOf(await driver.client.get(of.id))
   const { execution_status: status, leaf_event_id: head } = info
   if (of.head !== undefined && head !== undefined)
-    hold('T2', head === of.head, () => `HEAD was moved to ${of.head}, and is ${head}`)
+    hold('T2', head === of.head, () => `HEAD was moved to ${of.head}, but is ${head}`)
   checkPause(of, status, log)
   const [violation] = checkLog(log, { ended: status !== 'idle' && status !== 'running' })
   if (violation !== undefined)
@@ -366,23 +366,23 @@ function checkSent({ sent }: DrivenConversation, log: readonly Event[]): void {
   )
   const placed = sent.map((each) => {
     const places = [...messages.keys()].filter((index) => messages[index]?.includes(`"${each.text}"`))
-    hold('W4', places.length <= 1, () => `${each.text} is in the log ${places.length} times`)
-    hold('W4', !each.isSure || places.length === 1, () => `${each.text} was acknowledged, and is not there`)
+    hold('W4', places.length <= 1, () => `the log contains ${each.text} ${places.length} times`)
+    hold('W4', !each.isSure || places.length === 1, () => `the log lacks acknowledged ${each.text}`)
     return { ...each, place: places[0] ?? -1 }
   })
   for (const one of placed)
     for (const other of placed) {
       const isLater = one.ended < other.begun && one.place >= 0 && other.place >= 0
-      hold('W4', !isLater || one.place < other.place, () => `${other.text} is before ${one.text}`)
+      hold('W4', !isLater || one.place < other.place, () => `${other.text} precedes earlier ${one.text}`)
     }
 }
 
 /** Checks that the agent adds no event to a paused conversation after the running step has ended. */
 function checkPause(of: DrivenConversation, status: string, log: readonly Event[]): void {
   if (of.pausedAt === null) return
-  hold('I3', status === 'paused' || status === 'error', () => `it was paused, and is ${status}`)
+  hold('I3', status === 'paused' || status === 'error', () => `the paused conversation has status ${status}`)
   const count = log.filter(({ source }) => source === 'agent').length
-  hold('I3', count === (of.agentEvents ?? count), () => 'the agent continues in spite of a pause')
+  hold('I3', count === (of.agentEvents ?? count), () => 'the agent continues despite a pause')
   of.agentEvents = count
 }
 
@@ -406,14 +406,14 @@ function checkCalls(driver: Driver, logs: readonly (readonly Event[])[]): void {
   }
   for (const [key, times] of driver.touched()) {
     const facts = known.get(key) ?? null
-    if (facts === null) throw new LawBroken('P6', `${key} was executed, and no log has it`)
+    if (facts === null) throw new LawBroken('P6', `${key} was executed, but no log contains it`)
     const limit = 1 + (agreed.get(key) ?? 0)
     if (times > limit) throw new LawBroken('P6', `${key} was executed ${times} times`, { facts })
     const kinds = [...(ends.get(key) ?? [])]
     const isRejected = kinds.length === 1 && kinds[0] === 'UserRejectObservation'
     // After a crash, an executed call may lose its result and be rejected later.
     if (isRejected && driver.starts === 1)
-      throw new LawBroken('P7', `${key} was rejected, and executed`, { facts })
+      throw new LawBroken('P7', `${key} was executed although it was rejected`, { facts })
   }
 }
 
