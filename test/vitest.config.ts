@@ -9,7 +9,7 @@ import { defineConfig } from 'vitest/config'
  */
 const ALONE = [
   'test/{changes,chat-example,cost,docs,examples,growth,imports,linear,package,portable}.test.ts',
-  'test/cli/{identity,permission,process,recorded,stored,zip}.test.ts',
+  'test/cli/{identity,concurrent-access,process,recorded-logs,database,zip}.test.ts',
   'test/service/{live-load,process-sandboxes,error-secrets}.test.ts',
   'test/clients/**/*.test.ts',
   'test/conversation/{hooks-shell,hooks-shell-start,kill}.test.ts',
