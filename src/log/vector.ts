@@ -232,14 +232,14 @@ class LazyInner<T> implements Inner<T> {
 function blockOf<T>(values: readonly T[]): Block<T> | null {
   const size = values.length
   work.slots += size
-  return size === 0 ? null : { height: 0, values, size, last: values[size - 1] as T, cache: undefined }
+  return size === 0 ? null : { height: 0, values, size, last: values[size - 1] as T }
 }
 
 function inner<T>(left: Node<T>, right: Node<T>): Inner<T> {
   work.slots += 1
   const height = Math.max(left.height, right.height) + 1
   const size = left.size + right.size
-  return { height, left, middle: left.size, right, size, last: right.last, cache: undefined }
+  return { height, left, middle: left.size, right, size, last: right.last }
 }
 
 /** Joins two trees; restores the balance along the border. O(difference of heights). */

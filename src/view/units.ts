@@ -283,18 +283,16 @@ function totalsOf(units: readonly Unit[]): Totals {
   return { events, flow: sumFlows(units.map(flowOf)) }
 }
 
+const sumTotals = (left: Totals, right: Totals): Totals => ({
+  events: left.events + right.events,
+  flow: sumFlows([left.flow, right.flow]),
+})
+
 /** Returns the totals of a subtree, stored because versions of a view share subtrees. O(1) amortised. */
 function totalsIn(node: Node<Unit>): Totals {
-  let totals = node.cache as Totals | undefined
-  if (totals === undefined) {
-    if (isBlock(node)) totals = totalsOf(node.values)
-    else {
-      const [left, right] = [totalsIn(node.left), totalsIn(node.right)]
-      totals = { events: left.events + right.events, flow: sumFlows([left.flow, right.flow]) }
-    }
-    node.cache = totals
-  }
-  return totals
+  return (node.cache ??= isBlock(node)
+    ? totalsOf(node.values)
+    : sumTotals(totalsIn(node.left), totalsIn(node.right))) as Totals
 }
 
 /** Returns the number of view events. O(1); for a range of another list, the first call costs O(log n). */

@@ -18,8 +18,8 @@ it('search-text requires an index, and finds text in pages', async () => {
     await colloquy(['import', pathOf(`${name}.jsonl`), '--db', pathOf('x.db')])
   const argv = ['search-text', '--db', pathOf('x.db')]
   const refused = await colloquy([...argv, '--query', 'deploy'])
-  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('create it with --pathOf')])
-  const first = await colloquy([...argv, '--query', 'deploy', '--pathOf', '--json'])
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('create it with --index')])
+  const first = await colloquy([...argv, '--query', 'deploy', '--index', '--json'])
   expect(first.err).toMatch(/^(?:.*indexed (\d+) of \1 events\n)?$/s)
   expect(JSON.parse(first.out).items.map(({ event_id: id }: { readonly event_id: string }) => id)).toEqual([
     'm3',
@@ -60,7 +60,7 @@ it.each(['text', '"not an event"', 'deploy it'])(
     const pathOf = folder({ 'log.jsonl': lines(message('first', line, 1), message('second', line, 2), hit) })
     const database = ['--db', pathOf('x.db')]
     await colloquy(['import', pathOf('log.jsonl'), ...database])
-    const { out } = await colloquy(['search-text', '--query', 'now', '--pathOf', ...database])
+    const { out } = await colloquy(['search-text', '--query', 'now', '--index', ...database])
     const number = /#(\d+)/.exec(out)?.[1] ?? ''
     const why = await colloquy(['why', '--conversation', 'log', number, ...database])
     expect(why.out).toContain(`line ${number}, hit`)

@@ -1,4 +1,4 @@
-/** Shared events exactly as in section 4.1 of the interface. */
+/** Shared events, as the published interface defines them. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
