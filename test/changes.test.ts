@@ -187,12 +187,10 @@ describe('docs/architecture.md', () => {
     )
     const [filesOfKind, otherFiles] = [new Set(kind), new Set(others)]
     for (const [file, messages] of errors) {
-      const ofKind = messages.filter((message) => /GoalEvent|'goal'/.test(message))
-      if (ofKind.length > 0) expect([file, filesOfKind.has(file)]).toEqual([file, true])
-      if (otherFiles.has(file)) {
-        expect([file, ofKind.length < messages.length]).toEqual([file, true])
-        expect([file, filesOfKind.has(file)]).toEqual([file, ofKind.length > 0])
-      }
+      // The error of an incomplete `switch` in erase.ts names no type.
+      const ofKind = messages.filter((message) => /GoalEvent|'goal'|event\/erase\.ts.*TS2366/.test(message))
+      expect([file, filesOfKind.has(file)]).toEqual([file, ofKind.length > 0])
+      expect([file, otherFiles.has(file)]).toEqual([file, ofKind.length < messages.length])
     }
   })
 })

@@ -55,7 +55,7 @@ function assertLinear(work: (text: string) => unknown, texts: readonly MakeText[
     .toSorted((a, b) => b.cost - a.cost)
     .slice(0, 8)
     .map(({ make }) => {
-      const text = make(4_096)
+      const text = make(8_192)
       return {
         make,
         cost: Math.min(

@@ -254,7 +254,7 @@ describe('three frameworks in any order', () => {
           await openedStore.close()
           releaseAll()
         }),
-        { numRuns: Math.ceil(RUNS / (store === 'memory' ? 10 : 20)) },
+        { numRuns: Math.ceil(RUNS / (store === 'memory' ? 5 : 10)) },
       )
     })
 })

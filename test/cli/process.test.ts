@@ -125,7 +125,7 @@ describe('the process', () => {
   it('exits with 0 when its output is closed early', async () => {
     const file = folder({
       'a.jsonl': lines(
-        ...Array.from({ length: 2_000 }, (_, i) => messageEvent(`m${i}`, 'hello '.repeat(10))),
+        ...Array.from({ length: 6_000 }, (_, i) => messageEvent(`m${i}`, 'hello '.repeat(10))),
       ),
     })('a.jsonl')
     const commands = [

@@ -268,7 +268,7 @@ describe.each(BACKENDS.names)('a conversation over %s', (name) => {
         )
         expect(engine.size).toBeLessThan(cacheBytes === 0 ? 1 : count)
       }
-      for (let n = 0; n < count; n += 13) {
+      for (let n = 0; n < count; n += 3) {
         const facts = (await store.read(idOf(n))).map(({ fact }) => fact)
         expect(facts.length).toBe(9)
         const state = await (await engine.open(idOf(n))).state()

@@ -87,7 +87,7 @@ describe('opening a long log', () => {
         const { state, replayed } = await opened(makeLog(input))
         expect(encodeState(state)).toBe(encodeState(await replayed()))
       }),
-      { numRuns: Math.ceil(RUNS / 25) },
+      { numRuns: Math.ceil(RUNS / 16) },
     )
   })
 

@@ -71,7 +71,7 @@ describe.each(BACKENDS.names)('two engines over %s', (name) => {
 
   it('approve, reject, pause and resume concurrently, and decide on the latest state', async () => {
     const [one, two] = await openEngines(await BACKENDS.make(name))
-    for (const round of range(6)) {
+    for (const round of range(12)) {
       const ids = [`a${round}`, `b${round}`]
       await one.conversation.append([
         ...ids.map((id) => action(id, { response: `r${round}` })),
@@ -135,8 +135,7 @@ describe.each(BACKENDS.names)('two engines over %s', (name) => {
       all.map(async ({ conversation }, who) => {
         const pick = random(who + 1)
         const messages: (readonly LoggedEvent[])[] = []
-        // Operations take longer in a database, so fewer are performed.
-        for (const n of range(name === 'memory' ? 120 : 60)) {
+        for (const n of range(120)) {
           const outcome = await performOperation(
             conversation,
             OPERATION_NAMES[pick(OPERATION_NAMES.length)] as string,

@@ -15,7 +15,7 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { run as runSql, session } from '../postgres/sql-sessions.ts'
 import { startServer } from '../postgres/server.ts'
-import { CONVERSATIONS, LEASE_TTL, LEASED, PROCESSES } from './workload.ts'
+import { CONVERSATIONS, LEASED, PROCESSES } from './workload.ts'
 import type { Report } from './fault-writer.ts'
 
 /** Timeout of a writer's call and duration of a fault in milliseconds. A fault is longer, so that calls fail. */
@@ -210,9 +210,12 @@ const COMMON: readonly Fault[] = [
       while (!writers.some(({ isHolder }) => isHolder)) await sleep(20)
       const holders = writers.filter(({ isHolder }) => isHolder)
       for (const holder of holders) holder.signal('SIGSTOP')
-      await sleep(2 * LEASE_TTL)
+      // Another process takes the lease over, unless a stopped one holds a lock of the database.
+      const others = writers.filter((writer) => !holders.includes(writer))
+      const end = performance.now() + FAULT
+      while (performance.now() < end && !others.some(({ isHolder }) => isHolder)) await sleep(20)
       for (const holder of holders) holder.signal('SIGCONT')
-      await sleep(MOMENT)
+      await allAcknowledge(holders)
     },
   },
 ]

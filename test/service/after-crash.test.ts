@@ -59,41 +59,35 @@ async function post(url: string, body: object): Promise<{ readonly id: string; r
 
 describe('a service restarted after a kill during a run', () => {
   it.each([
-    ['a message is posted, whether its sender polls or not', [false, true]],
-    ['no client sends a request', [null]],
-  ])('replies and finishes the run when %s', async (name, senders) => {
+    ['a message is posted', true, false],
+    ['a message is posted and its sender polls', true, true],
+    ['no client sends a request', false, false],
+  ])('replies and finishes the run when %s', async (name, says, polls) => {
     const file = join(mkdtempSync(join(tmpdir(), 'colloquy-crash-')), 'x.db')
     const first = await live(file, 'hang')
-    const ids: string[] = []
-    for (const _ of senders) {
-      const { id } = await post(`${first.url}/api/conversations`, { initial_message: say('Slow.') })
-      expect(await first.line(), name).toBe('asked')
-      ids.push(id)
-    }
+    const { id } = await post(`${first.url}/api/conversations`, { initial_message: say('Slow.') })
+    expect(await first.line(), name).toBe('asked')
     await kill(first.child)
     const { url } = await live(file, 'reply')
+    if (says)
+      await post(`${url}/api/conversations/${id}/events`, { ...say('And now?'), run: true, role: 'user' })
     const store = sqliteStore({ file })
     const engine = createEngine({ store })
-    const finish = async (id: string, polls: boolean | null): Promise<void> => {
-      if (polls !== null)
-        await post(`${url}/api/conversations/${id}/events`, { ...say('And now?'), run: true, role: 'user' })
-      const conversation = await engine.open(id)
-      const quit = new AbortController()
-      const poll = async (): Promise<void> => {
-        while (!quit.signal.aborted) {
-          await (await fetch(`${url}/api/conversations/${id}`)).json()
-          await sleep(10)
-        }
+    const conversation = await engine.open(id)
+    const quit = new AbortController()
+    const poll = async (): Promise<void> => {
+      while (!quit.signal.aborted) {
+        await (await fetch(`${url}/api/conversations/${id}`)).json()
+        await sleep(10)
       }
-      const polling = polls === true ? poll() : null
-      const { header, log } = await conversation.waitFor(['finished', 'paused'])
-      quit.abort()
-      await polling
-      expect(header.status).toBe('finished')
-      const reply = JSON.stringify([...log.entries].findLast(({ event }) => event?.source === 'agent')?.event)
-      expect(reply).toContain(polls === null ? 'Slow.' : 'And now?')
     }
-    await Promise.all(ids.map((id, index) => finish(id, senders[index] ?? null)))
+    const polling = polls ? poll() : null
+    const { header, log } = await conversation.waitFor(['finished', 'paused'])
+    quit.abort()
+    await polling
+    expect(header.status).toBe('finished')
+    const reply = JSON.stringify([...log.entries].findLast(({ event }) => event?.source === 'agent')?.event)
+    expect(reply).toContain(says ? 'And now?' : 'Slow.')
     // The run releases its lease after its last event.
     await expect.poll(() => store.listLeases({ expired: true })).toEqual([])
     await engine.close()

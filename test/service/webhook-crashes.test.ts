@@ -168,7 +168,8 @@ it.each<[string, () => Store, runs: number, pollInterval: number]>([
           } else if (one.do === 'crash') {
             seen.crashes += 1
             services[one.index]?.dieAfter(one.many)
-            await new Promise((resolve) => setTimeout(resolve, 10))
+            // It polls twice, so that it can die in the middle of its work.
+            await new Promise((resolve) => setTimeout(resolve, 2 * pollInterval))
             services[one.index]?.dieAfter(0)
             await services[one.index]?.end()
             services[one.index] = begin()
