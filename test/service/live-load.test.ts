@@ -19,7 +19,7 @@ const begin = async (options: LiveFixtureOptions = {}): Promise<LiveFixture> =>
 
 const SOCKETS = 200
 /** `COLLOQUY_LIVE_EVENTS` overrides it. */
-const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 300)
+const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 1_000)
 const BATCH = 10
 
 /**
@@ -27,12 +27,13 @@ const BATCH = 10
  * code if the close frame waited behind unread data, and resumes.
  */
 function counter(url: string): {
-  readonly ready: Promise<void>
+  /** Resolves with the number of received events when it has caught up, or is closed. */
+  readonly ready: Promise<number>
   /** Resolves with the problem, if any. */
   readonly done: Promise<string | null>
   readonly close: () => void
 } {
-  const ready = Promise.withResolvers<void>()
+  const ready = Promise.withResolvers<number>()
   const done = Promise.withResolvers<string | null>()
   let next = 0
   let socket: WebSocket
@@ -41,7 +42,7 @@ function counter(url: string): {
     socket.on('message', (data: Buffer) => {
       const [, type, position] =
         /^\{"type":"(\w+)","position":(-?\d+),/.exec(data.toString('latin1', 0, 60)) ?? []
-      if (type === 'caught_up') ready.resolve()
+      if (type === 'caught_up') ready.resolve(next)
       if (type !== 'event') return
       if (Number(position) !== next) done.resolve(`position ${position} came where ${next} was to come`)
       next += 1
@@ -49,7 +50,10 @@ function counter(url: string): {
     })
     socket.on('close', (code) => {
       if (next < EVENTS && (code === CLOSE.slow || code === 1_006)) listen()
-      else done.resolve(`closed with ${code} before position ${next}`)
+      else {
+        ready.resolve(next)
+        done.resolve(`closed with ${code} before position ${next}`)
+      }
     })
   }
   listen()
@@ -70,12 +74,16 @@ describe('200 sockets', () => {
     const url = `${fixture.server.url.replace('http', 'ws')}/sockets/events/c?format=envelope`
     const half = Array.from({ length: SOCKETS / 2 }, () => counter(url))
     await Promise.all(half.map(({ ready }) => ready))
-    const appended = (async () => {
-      for (let index = 0; index < EVENTS; index += BATCH) await conversation.append(notes(index, BATCH))
-    })()
-    // The others connect while it continues.
-    const others = half.map(() => counter(url))
-    await appended
+    // The others connect one after another between the appends.
+    const others: ReturnType<typeof counter>[] = []
+    for (let index = 0; index < EVENTS; index += BATCH) {
+      while (others.length < (half.length * (index + 1)) / EVENTS) others.push(counter(url))
+      await conversation.append(notes(index, BATCH))
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    while (others.length < half.length) others.push(counter(url))
+    const positions = await Promise.all(others.map(({ ready }) => ready))
+    expect(positions.filter((position) => position < EVENTS).length).toBeGreaterThan(10)
     const wrong = await Promise.all([...half, ...others].map(({ done }) => done))
     expect(wrong.filter((each) => each !== null)).toEqual([])
     expect(fixture.failures).toEqual([])
