@@ -302,7 +302,7 @@ describe('the AG-UI adapter', () => {
         }
         await engine.close()
       }),
-      { numRuns: Math.ceil(RUNS / 4) },
+      { numRuns: Math.ceil(RUNS / 2) },
     )
   })
 
@@ -358,7 +358,7 @@ describe('the AG-UI adapter', () => {
         expect(items.filter(({ fact }) => 'source' in fact && fact.source === 'user').length).toBe(1)
         expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
       }),
-      { numRuns: Math.ceil(RUNS / 4) },
+      { numRuns: Math.ceil(RUNS / 2) },
     )
   })
 
