@@ -119,6 +119,12 @@ describe('redaction of very long texts', () => {
     expect(redact(error, BUILT_IN).error.slice(0, 100)).toContain('[redacted]')
   })
 
+  it('adds a digest of a very long secret to its mask if there is a key', () => {
+    const text = `sk-1${'x'.repeat(LONG)}`
+    const error = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
+    expect(redact(error, redactionRules({ key: 'k' })).error).toMatch(/^\[redacted:\w+\]$/)
+  })
+
   // In a process that has compiled many patterns, Node.js does not optimize them.
   it('finds the known forms with --no-regexp-optimization', () => {
     const child = join(import.meta.dirname, 'long-forms.ts')
