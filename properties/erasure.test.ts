@@ -13,7 +13,7 @@ import { anyEvent, hostileLog, legalLog } from '../src/testing/index.ts'
 import { checkGrammars, checkNeutral, checkThinking, checkWords } from './checks/messages.ts'
 import { checkSameShape } from './checks/redaction.ts'
 import { eventWith } from './hidden-secrets.ts'
-import { always, RUNS } from './run.ts'
+import { always, COSTLY_RUNS, RUNS } from './run.ts'
 
 function erasedLog(facts: readonly Fact[], position: number, state = replay(facts)): readonly Fact[] | null {
   const entry = state.log.entries.get(position)
@@ -93,7 +93,7 @@ describe('X10, erasure', () => {
   })
 
   it('keeps tree, pairing, views, status and valid requests in a hostile log', () => {
-    always(fc.tuple(hostileLog(), fc.nat()), checkErased, RUNS / 10)
+    always(fc.tuple(hostileLog(), fc.nat()), checkErased, COSTLY_RUNS)
   })
 
   it('keeps the batch of a call with reasoning or with a blank thought', () => {
