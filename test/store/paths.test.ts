@@ -111,7 +111,6 @@ describe('a search along a path in both databases', () => {
           }
         }
       }
-      console.log(name, full)
       expect(full).toBeGreaterThan(50)
     },
   )
