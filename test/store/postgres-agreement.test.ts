@@ -120,7 +120,7 @@ describe('the PostgreSQL store', () => {
         }
         await agreeOn(id, requests)
       }),
-      { numRuns: Math.ceil(RUNS / 2) },
+      { numRuns: Math.max(50, Math.ceil(RUNS / 2)) },
     )
     for (const code of ['id_conflict', 'version_conflict', 'unknown_parent', 'unknown_event', 'lease_lost']) {
       expect(counts[code], code).toBeGreaterThan(5)

@@ -233,7 +233,7 @@ describe.each(DRIVERS)('SQLite calls of one event loop turn with %s', (driver) =
         await Promise.all([model.close(), store.close()])
         failing.database.close()
       }),
-      { numRuns: RUNS },
+      { numRuns: Math.max(100, RUNS) },
     )
     for (const [name, count] of Object.entries(counts)) expect(count, name).toBeGreaterThan(4)
   })
@@ -261,7 +261,7 @@ describe.each(DRIVERS)('SQLite calls of one event loop turn with %s', (driver) =
           database.close()
         },
       ),
-      { numRuns: Math.ceil(RUNS / 4) },
+      { numRuns: Math.max(25, Math.ceil(RUNS / 4)) },
     )
     for (const [name, count] of Object.entries(counts)) expect(count, name).toBeGreaterThan(50)
   })
