@@ -1,18 +1,9 @@
 /** A new grammar needs only a folder and a line in the registry. Tested in a copy of the sources. */
 
 import { spawnSync } from 'node:child_process'
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -130,33 +121,9 @@ beforeAll(() => {
   )
 })
 
-/** Finds the files of the copy that import the registry, directly or through other files. */
-function dependentsOfRegistry(): Set<string> {
-  const importers = new Map<string, string[]>()
-  const files = readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' })
-  for (const file of files.filter((name) => /\.tsx?$/.test(name)).map((name) => join(folder, 'src', name)))
-    for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(
-      /(?:from |import |import\()'(\.[^']+)'/g,
-    )) {
-      const target = resolve(dirname(file), path)
-      importers.set(target, [...(importers.get(target) ?? []), file])
-    }
-  const dependents = new Set([join(folder, 'src/messages/grammars.ts')])
-  for (const file of dependents) for (const importer of importers.get(file) ?? []) dependents.add(importer)
-  return dependents
-}
-
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 it('a new grammar compiles without other edits', () => {
-  // The type check of the repository checks all other files: a new grammar cannot affect them.
-  const dependents = dependentsOfRegistry()
-  expect(dependents.size).toBeGreaterThan(20)
-  for (const name of readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' })) {
-    const path = join(folder, 'src', name)
-    if (/\.tsx?$/.test(name) && !name.includes('/toy/') && !dependents.has(path))
-      writeFileSync(path, `// @ts-nocheck\n${readFileSync(path, 'utf8')}`)
-  }
   const { stdout } = run(
     join(ROOT, 'node_modules/.bin/tsc'),
     '--noEmit',
