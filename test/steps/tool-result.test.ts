@@ -1,6 +1,6 @@
 /**
- * Tool results: any value that a tool returns becomes content that the model can read, never `{}` or
- * base64.
+ * Tool results: any value that a tool returns becomes content that the model can read. No value becomes an empty
+ * object or base64 text.
  */
 
 import { runInNewContext } from 'node:vm'

@@ -9,8 +9,8 @@ import { invalid } from '../http/problem.ts'
 export const LIVE_QUERY = {
   after: optional(integer({ min: -1 })),
   /**
-   * Id of the reader's last event. If the log lacks this event, or has it at another position than `after`,
-   * the stream begins with a `reset`.
+   * Id of the reader's last event. The stream begins with a `reset` unless the log contains this event at
+   * position `after`.
    */
   after_event_id: optional(text()),
   /**

@@ -121,8 +121,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   /**
    * Replaces event bodies, all or none, for an erasure. Deletes the snapshot, which is then outdated.
    * Searches and blobs use the new bodies. The version, HEAD and `updatedAt` do not change. Neither the feed
-   * nor watches report the change. So an engine also appends an event, which tells other processes of the
-   * erasure. A store without this method cannot erase single events. O(log n + size) for each body.
+   * nor watches report the change. So an engine also appends an event, from which other processes learn of
+   * the erasure. A store without this method cannot erase single events. O(log n + size) for each body.
    * @throws `unknown_conversation`, `unknown_event`; `version_conflict` when a stored body is not `before`;
    *   `invalid_event`; `invalid_argument` for an `after` with another id, kind, source, parent or timestamp,
    *   and for two replacements of one event.
