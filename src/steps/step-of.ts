@@ -225,8 +225,9 @@ export function sortTools(listed?: readonly (StepTool | ProviderTool)[]): Sorted
   const known = new Map<string, StepTool>()
   for (const tool of executable) {
     const { name } = tool
-    if (typeof name !== 'string' || name === '') invalidArgument('tools', 'must have a name for each tool')
-    if (known.has(name)) invalidArgument('tools', `must not have two tools with the name ${quote(name)}`)
+    if (typeof name !== 'string' || name === '')
+      invalidArgument('tools', 'must not contain a tool without a name')
+    if (known.has(name)) invalidArgument('tools', `must not contain two tools with the name ${quote(name)}`)
     known.set(name, tool)
   }
   const providerTools = tools.filter((tool): tool is ProviderTool => !isStepTool(tool))

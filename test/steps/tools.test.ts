@@ -270,9 +270,13 @@ describe.each(Object.values(STEP_WIRES))('the tools option of $name', (wire) => 
     ['null in the list', [null], 'must be an array of tools'],
     ['text in the list', [toolOf(() => ''), 'x'], 'must be an array of tools'],
     ['a list in the list', [[]], 'must be an array of tools'],
-    ['no name', [toolOf(() => '', { name: undefined } as never)], 'must have a name for each tool'],
-    ['an empty name', [toolOf(() => '', { name: '' })], 'must have a name for each tool'],
-    ['a repeated name', [toolOf(() => ''), toolOf(() => '')], 'must not have two tools with the name "do"'],
+    ['no name', [toolOf(() => '', { name: undefined } as never)], 'must not contain a tool without a name'],
+    ['an empty name', [toolOf(() => '', { name: '' })], 'must not contain a tool without a name'],
+    [
+      'a repeated name',
+      [toolOf(() => ''), toolOf(() => '')],
+      'must not contain two tools with the name "do"',
+    ],
   ])('rejects %s', (_, tools, rule) => {
     const create = () => scripted(wire, [], { tools: tools as never })
     // The AI SDK's tools are an object too.
