@@ -24,7 +24,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   invalid_rules: 'Redaction rules are invalid. Correct them.',
   invalid_cursor: 'A cursor is damaged or belongs to another query. Start from the first page.',
   invalid_id:
-    'An id is empty, longer than 200 characters, reserved or malformed Unicode, or has control characters. Choose another id.',
+    'An id is empty, reserved or longer than 200 characters, or it has control characters or malformed Unicode. Choose another id.',
   unknown_conversation: 'The conversation does not exist, or was deleted. Create it.',
   conversation_exists: 'A conversation with this id exists. Open it, or choose another id.',
   version_conflict: 'Another writer changed the log or record first. Read it again and retry.',
@@ -272,12 +272,12 @@ function page(): string {
   const command = files.toSorted().flatMap((code) => textsOf('FileError', code))
   return [
     '# Errors\n',
-    'This page lists the error texts of the library, the service and the command by code, except the issues of an invalid event or request body. `…` is a value of the call, and `a / b` means one of the texts. A test writes this page from the sources.\n',
+    'This page lists the error texts of the library, the service and the command, except the issues of an invalid event or request body. `…` stands for a value, and ` / ` separates alternatives. A test writes this page from the sources.\n',
     '## Library\n',
     'Errors are `ColloquyError`s. Check them with `hasCode(error, code)`.\n',
     ...library,
     '## HTTP\n',
-    'The `detail` of a response, by its status. Library errors have the HTTP status that is listed with their code above.\n',
+    'Each list contains the `detail` texts of one HTTP status. The HTTP status of a library error is listed above with its code.\n',
     ...http,
     '## Command\n',
     'The command exits with 2 for wrong usage, and with 1 for a problem in the data or a file.\n',

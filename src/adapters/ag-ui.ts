@@ -253,7 +253,7 @@ function decisionOf({ status, payload = null }: JsonObject) {
   if (status === 'resolved' && typeof approved !== 'boolean')
     throw new ColloquyError(
       'invalid_argument',
-      'Cannot tell whether the user approves the call. Pass a payload with `approved`, true or false.',
+      'Cannot tell whether the user approves the call. Pass a payload in which `approved` is true or false.',
     )
   const isApproved = status === 'resolved' && approved === true
   return { isApproved, reason: typeof reason === 'string' ? reason : undefined }

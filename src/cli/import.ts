@@ -121,7 +121,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
     return [await copyConversation(copy, { form, facts }, planImport(copy, name, sidecarFiles))]
   // Otherwise a wrong --from would store a conversation, and the correct import would find its id in use.
   if (session.facts.length > 0 && session.facts.every(({ fact }) => isQuarantined(fact)))
-    throw new FileError('no_events', `contains no record of a session of ${session.format}: change --from`)
+    throw new FileError('no_events', `contains no record in the format ${session.format}: change --from`)
   const reports: ImportReport[] = []
   const copySession = async (one: Session, fallbackId: string, parentId: string | null): Promise<void> => {
     const plan = planSession(copy, one, fallbackId, parentId)
@@ -354,7 +354,7 @@ async function append(
   if (stored?.id === headMove(conversation, expected, value).id)
     return append(store, conversation, batch, expected + 1)
   const why =
-    expected === 0 ? 'which was imported from another file' : 'and one of them may have an incomplete reply'
+    expected === 0 ? 'which was imported from another file' : 'perhaps because a reply was incomplete'
   throw new FileError(
     'other_log',
     `line ${batch[0]?.line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +

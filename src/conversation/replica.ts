@@ -524,7 +524,7 @@ export function wholeEvent(entry: Entry): Event | null {
   if (hasReferences(entry))
     throw new ColloquyError(
       'evicted',
-      'The event has references to long strings. Read it with `conversation.read`.',
+      'The event in memory has references in place of long strings. Read it with `conversation.read`.',
     )
   return loadedEvent(entry, EVENT_KINDS)
 }

@@ -86,7 +86,7 @@ export async function deleteConversations(
 async function* selectRecords(store: Store, filter: DeletionFilter): AsyncGenerator<ConversationRecord> {
   const { ids } = filter
   if (!Array.isArray(ids) || ids.length === 0 || Object.keys(filter).length > 1)
-    invalidArgument('ids', 'must be a list with at least one id. Omit all other criteria')
+    invalidArgument('ids', 'must be a list of at least one id, without other criteria')
   for (const id of ids as readonly unknown[]) checkConversationId('ids', id)
   for (const id of new Set(ids)) {
     const record = await store.getConversation(id)
@@ -146,7 +146,7 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
   const olderThan = limitOf('olderThan', options.olderThan)
   const keepLast = limitOf('keepLast', options.keepLast)
   if (olderThan === null && keepLast === null)
-    invalidArgument('olderThan', 'or keepLast must be a number: otherwise nothing would be removed')
+    invalidArgument('olderThan', 'or `keepLast` must be a number: without both, nothing would be deleted')
   const { signal, ...filter } = options
   const query = queryOf(filter)
   const oldest = olderThan === null ? null : now - BigInt(olderThan) * 1000n

@@ -54,8 +54,8 @@ function checkEvent(value: unknown, index: number): Event {
   const decoded = decodeEvent(value)
   if (decoded.ok) return decoded.event
   const [first] = decoded.issues
-  const where = first === undefined || first.loc.length === 0 ? '' : ` at ${first.loc.join('.')}`
-  const message = `Invalid event at index ${index} of the append${where}: ${first?.msg ?? 'it is not an event.'}`
+  const where = first === undefined || first.loc.length === 0 ? '' : `, field ${first.loc.join('.')}`
+  const message = `Invalid event at index ${index}${where}: ${first?.msg ?? 'it is not an event.'}`
   throw new ColloquyError('invalid_event', message, { at: index, issues: decoded.issues })
 }
 

@@ -131,7 +131,7 @@ async function openStream<R extends { readonly messages: readonly object[] }>(
   if (refusal !== null)
     throw new ColloquyError(
       'invalid_argument',
-      'The installed version of `ai` refuses the messages. Use version 6 or 7.',
+      'The installed version of the package `ai` rejects the messages. Use version 6 or 7.',
       {},
       { cause: refusal },
     )

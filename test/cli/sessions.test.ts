@@ -69,7 +69,7 @@ describe('a session as a FILE', () => {
     expect(events).toMatchObject({ code: 1, out: expect.stringContaining('cannot be loaded') })
     const argv = ['import', pathOf('a.json'), '--db', pathOf('i.db')]
     const refused = await colloquy([...argv, '--from', 'claude-code'])
-    expect(refused.err).toContain('contains no record of a session of claude-code: change --from')
+    expect(refused.err).toContain('contains no record in the format claude-code: change --from')
     expect(refused.code).toBe(1)
     expect((await colloquy(argv)).code).toBe(0)
     const invalid = await colloquy(['check', pathOf('a.json'), '--from', 'cursor'])
@@ -204,7 +204,7 @@ describe('import of a session that has grown', () => {
       if (code === 0) expect(out).toContain('continued')
       else
         expect(err).toMatch(
-          /line \d+ differs from the stored event .* one of them may have an incomplete reply/,
+          /line \d+ differs from the stored event .* perhaps because a reply was incomplete/,
         )
       outcomes.add(code === 0 ? 'added' : 'refused')
     }

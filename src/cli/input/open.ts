@@ -295,7 +295,7 @@ async function openTree(form: 'directory' | 'zip', tree: FileTree, name: string 
   if (folders.size > 1)
     throw new FileError(
       'several_conversations',
-      `the zip contains ${folders.size} folders with conversations: unpack it, and pass them one by one`,
+      `the zip contains ${folders.size} folders with conversations: unpack it, and pass the folders one by one`,
     )
   const [folder = '.'] = folders
   const documents: Partial<Record<DocumentName, Buffer>> = {}

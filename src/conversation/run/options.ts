@@ -138,5 +138,5 @@ function checkHook(hook: unknown, field: string): void {
     invalidArgument(`${field}.name`, 'must be a string: the name of the hook in the log')
   checkFunction(`${field}.run`, run ?? null)
   if (tools !== undefined && typeof tools !== 'function')
-    invalidArgument(`${field}.tools`, 'must be a function of the tool name')
+    invalidArgument(`${field}.tools`, 'must be a function that accepts a tool name')
 }

@@ -17,9 +17,9 @@ export type Problems = Readonly<Record<string, readonly [status: number, detail:
 
 export const PROBLEMS: Problems = {
   ENOENT: [404, 'File or folder not found.'],
-  ENOTDIR: [400, 'A part of the path is a file.'],
+  ENOTDIR: [400, 'A part of the path is a file, not a folder.'],
   EISDIR: [400, 'The path is not a file.'],
-  EEXIST: [400, 'A part of the path is a file.'],
+  EEXIST: [400, 'A part of the path is a file, not a folder.'],
   ENAMETOOLONG: [400, 'The path is too long.'],
   EINVAL: [400, 'Invalid path.'],
   ENXIO: [400, 'The path is not a file.'],

@@ -122,7 +122,7 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
   checkOptionNames(query, 'by value from below descending cursor limit')
   if (!isLegalId(collection)) invalidQuery('collection', `must be ${ID_RULE}`)
   const by = checkText('by', query.by)
-  if (by !== null && !KEY_NAME.test(by)) invalidQuery('by', 'must be the name of one of the `keys` of items')
+  if (by !== null && !KEY_NAME.test(by)) invalidQuery('by', 'must be a valid name of an item key')
   const filter = {
     by,
     value: checkValue('value', query.value),
@@ -204,8 +204,7 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
   const entries: readonly (readonly [string, unknown])[] = Object.entries(keys)
   if (entries.length > MAX_KEYS) invalidArgument('keys', `must have at most ${MAX_KEYS} entries`)
   for (const [name, value] of entries) {
-    if (!KEY_NAME.test(name))
-      invalidArgument('keys', 'must have names of at most 40 lower-case letters, digits and _')
+    if (!KEY_NAME.test(name)) invalidArgument('keys', 'must have names that match [a-z][a-z0-9_]{0,39}')
     if (typeof value !== 'string' || !isKeepable(value, MAX_VALUE_LENGTH))
       invalidArgument(`keys.${name}`, `must be at most ${MAX_VALUE_LENGTH} characters without NUL`)
   }

@@ -11,9 +11,9 @@ const VERSION = '1'
 export type CursorFault = 'malformed' | 'truncated' | 'altered' | 'outdated' | 'foreign'
 
 const FAULTS: Readonly<Record<CursorFault, string>> = {
-  malformed: 'its format is invalid. Pass the cursor of the page before, unchanged',
-  truncated: 'it was truncated. Pass the whole cursor of the page before',
-  altered: 'it was changed. Pass the cursor of the page before, unchanged',
+  malformed: 'its format is invalid. Pass the cursor of the previous page unchanged',
+  truncated: 'it was truncated. Pass the whole cursor of the previous page',
+  altered: 'it was changed. Pass the cursor of the previous page unchanged',
   outdated: 'its version is unsupported. Start from the first page',
   foreign:
     'it belongs to another conversation, filter or order. Repeat its query, or start from the first page',
