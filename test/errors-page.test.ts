@@ -272,7 +272,7 @@ function page(): string {
   const command = files.toSorted().flatMap((code) => textsOf('FileError', code))
   return [
     '# Errors\n',
-    'This page lists the error texts of the library, the service and the command, except the issues of an invalid event or request body. `…` stands for a value, and ` / ` separates alternatives. A test writes this page from the sources.\n',
+    'This page lists the error texts of the library, the service and the command, except the issues of an invalid event or request body. `…` stands for a value, and a slash between spaces separates alternatives. A test writes this page from the sources.\n',
     '## Library\n',
     'Errors are `ColloquyError`s. Check them with `hasCode(error, code)`.\n',
     ...library,
@@ -282,7 +282,7 @@ function page(): string {
     '## Command\n',
     'The command exits with 2 for wrong usage, and with 1 for a problem in the data or a file.\n',
     `### Usage\n\n${listOf(textsOf('UsageError', 'usage'))}`,
-    `### Files\n\n${listOf(command)}`,
+    `### Files\n\nThe command prints the path of the file before the text.\n\n${listOf(command)}`,
   ].join('\n')
 }
 

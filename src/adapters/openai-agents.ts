@@ -113,7 +113,7 @@ export function colloquySession(options: { readonly conversation: Conversation }
           if (earlier.value === digest) return { result: undefined }
           throw new ColloquyError(
             'id_conflict',
-            'This operationId was used for another transaction. Use a new one.',
+            'This `operationId` was used for another transaction. Use a new one.',
           )
         }
         const operation = { ...updateEvent(OPERATION, digest), id }
@@ -125,7 +125,7 @@ export function colloquySession(options: { readonly conversation: Conversation }
         if (canonicalJson(suffix) !== canonicalJson(expectedSuffix))
           throw new ColloquyError(
             'id_conflict',
-            'The history does not end with expectedSuffix. Read the history again and retry with its last items.',
+            'The history does not end with `expectedSuffix`. Read the history again and retry with its last items.',
           )
         return { ...replaceLast(segments, suffix.length, replacement), operation, result: undefined }
       })

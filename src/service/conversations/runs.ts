@@ -30,7 +30,7 @@ const isExpected = (error: unknown): boolean =>
 const alreadyRunning = (conversationId: string): ColloquyError =>
   new ColloquyError(
     'already_running',
-    'The conversation is already running. Wait for that run, or interrupt it.',
+    'The conversation is already running. Wait for the active run, or interrupt it.',
     { conversationId },
   )
 

@@ -45,7 +45,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
 /** For READONLY's other extended codes (not MOVED or UNDO): a fault of the files next to the database. */
 const FOLDER_FAULT: Meaning = [
   'store_read_only',
-  'SQLite needs to write in the folder of the database file, even for reads. Get permission to write there.',
+  'SQLite needs to write in the folder of the database file, even for reads. Grant permission to write there.',
 ]
 
 const OTHER: Meaning = ['store_unavailable', 'The database reports an error. Fix the cause, then retry.']

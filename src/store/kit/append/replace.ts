@@ -32,7 +32,7 @@ export function checkReplacements(replacements: readonly Replacement[]): Checked
     if (ids.has(id)) invalidArgument('replacements', 'must not contain an id twice')
     ids.add(id)
     if (placementOf(before) !== placementOf(after))
-      invalidArgument('after', 'must keep the kind, source, parent and timestamp')
+      invalidArgument('after', 'must have the kind, source, parent and timestamp of `before`')
     return { id, before, after: ownFact(after) }
   })
 }
