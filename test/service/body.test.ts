@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { allowOrigins } from '../../src/service/http/cors.ts'
 import { createApp, readBytes, streamOf } from '../../src/service/http/app.ts'
-import { operationsIn, string } from '../../src/service/http/operation.ts'
+import { operationsIn } from '../../src/service/http/operation.ts'
 
 const LIMIT = 4
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text)
@@ -94,8 +94,8 @@ it('a handler sends only the declared result, and a missing result is an interna
     [
       operation('get /silent', { name: 'silent', handle: () => undefined }),
       operation('get /talkative', { name: 'talkative', handle: () => 'a removed secret' }),
-      operation('get /text', { name: 'text', returns: string, handle: () => 'text' }),
-      operation('get /forgetful', { name: 'forgetful', returns: string, handle: () => undefined }),
+      operation('get /text', { name: 'text', returns: 'string', handle: () => 'text' }),
+      operation('get /forgetful', { name: 'forgetful', returns: 'string', handle: () => undefined }),
     ],
     {
       requireUser: () => Promise.resolve(),

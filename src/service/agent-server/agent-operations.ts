@@ -7,15 +7,14 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { analyzerBody, llmBody, profileBody, questionBody, secretsBody } from './request-schema.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
-import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
-import { objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
+import { objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { onConversation } from './run-operations.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { memoryStore } from '../../store/memory/store.ts'
 
 const operation = operationsIn('Conversations')
-const RESPONSE = objectOf({ response: string })
+const RESPONSE = objectOf({ response: 'string' })
 
 const CHANGE = {
   description: 'Applies to runs that start from now on',
@@ -33,7 +32,6 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
     operationId: 'get_conversation_agent_final_response',
     summary: 'Final Response Of The Agent',
     returns: RESPONSE,
-    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       return { response: await conversation.read(finalResponse) }
@@ -45,7 +43,6 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
     body: questionBody,
     returns: RESPONSE,
     otherwise: {
-      ...UNKNOWN_CONVERSATION,
       409: 'There is no agent, or it returned no text',
       429: 'Too many runs',
       504: 'The agent did not respond in time',

@@ -7,11 +7,10 @@ import { isSameHash, newKey, sha256 } from '../auth/api-keys.ts'
 import { credentialOf } from '../auth/caller.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { plainId } from '../conversations/find-conversation.ts'
-import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { wasHandled } from '../conversations/run-progress.ts'
 import type { CallToken } from '../conversations/runs.ts'
 import { canRunAfterCompletion } from '../conversations/working-calls.ts'
-import { listOf, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { decoded } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { masked } from '../mask-secrets.ts'
@@ -68,11 +67,10 @@ const PATH = /^\/api\/conversations\/([^/]+)\/calls\/([^/]+)\/complete$/
 const operation = operationsIn('Calls')
 const BASE = '/api/conversations/{conversation_id}/calls'
 const UNKNOWN_CALL = {
-  ...UNKNOWN_CONVERSATION,
   409: 'No working or completed call has this id',
 }
 const ENDED = {
-  returns: objectOf({ success: bool, event_id: string }),
+  returns: objectOf({ success: 'boolean', event_id: 'string' }),
   description: 'The completion; the same one when the call was completed before',
   otherwise: UNKNOWN_CALL,
 }
@@ -87,16 +85,15 @@ export const callOperations = (
     returns: objectOf({
       items: listOf(
         objectOf({
-          action_id: string,
-          tool_name: string,
-          tool_call_id: string,
+          action_id: 'string',
+          tool_name: 'string',
+          tool_call_id: 'string',
           task: {},
           progress: {},
         }),
       ),
     }),
     description: 'The calls that work in the background, in log order',
-    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path }) {
       const { state } = await openConversation(lifecycle, path.conversation_id)
       const items = listWorkingCalls(state).map(({ action: { id, event }, task, progress }) => ({
@@ -114,7 +111,7 @@ export const callOperations = (
     summary: 'Issue A Token That Completes One Call',
     body: callTokenBody,
     status: 201,
-    returns: objectOf({ token: string, expires_at: string, path: string }),
+    returns: objectOf({ token: 'string', expires_at: 'string', path: 'string' }),
     description: 'The token, which is shown only once; it replaces the one before',
     otherwise: UNKNOWN_CALL,
     async handle({ path, body }) {

@@ -14,30 +14,14 @@ import {
   type Lifecycle,
   openConversation,
 } from '../conversations/conversations.ts'
-import {
-  INFO_SCHEMA,
-  infoOf,
-  infoWithChildrenOf,
-  isArchived,
-  UNKNOWN_CONVERSATION,
-} from '../conversations/info.ts'
+import { INFO_SCHEMA, infoOf, infoWithChildrenOf, isArchived } from '../conversations/info.ts'
 import { countReply, exact, listPage, COUNTED } from '../conversations/listing.ts'
 import { changeRecord, findConversation } from '../conversations/find-conversation.ts'
 import { jsonResponse } from '../http/app.ts'
-import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import {
-  instant,
-  listOf,
-  maybe,
-  objectOf,
-  operationsIn,
-  type Operation,
-  pageOfSchema,
-  string,
-  int,
-} from '../http/operation.ts'
+import { batchGet } from '../http/batch-get.ts'
+import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { CURSOR_PAGING, type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, type PageBody, pageInBytes } from '../http/page-bytes.ts'
 import {
   boolean,
   dateTime,
@@ -47,7 +31,6 @@ import {
   type Parameter,
   type ValuesOf,
   text,
-  texts,
   withDefault,
 } from '../http/parameters.ts'
 import { type FindLlm, agentOperations } from './agent-operations.ts'
@@ -101,13 +84,13 @@ interface Upkeep {
 }
 
 const TEXT_HIT = objectOf({
-  conversation_id: string,
-  event_id: string,
-  position: int,
+  conversation_id: 'string',
+  event_id: 'string',
+  position: 'integer',
   role: { type: 'string', enum: TEXT_ROLES },
-  timestamp: instant,
-  snippet: string,
-  ranges: listOf(listOf(int)),
+  timestamp: 'date-time',
+  snippet: 'string',
+  ranges: listOf(listOf('integer')),
 })
 
 const searchText = ({ engine: { store } }: Lifecycle): Operation =>
@@ -193,22 +176,17 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     ...COUNTED,
     handle: async ({ query: { exact, ...filter } }) => countReply(await count(lifecycle, filter, exact)),
   }),
-  operation('get /api/conversations', {
+  batchGet('get /api/conversations', {
     operationId: 'batch_get_conversations',
-    query: { ids: texts() },
-    returns: listOf(maybe(INFO_SCHEMA)),
-    otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE },
-    async handle({ query: { ids } }) {
-      checkIds(ids, 'conversations')
-      return readByIds(ids, 'conversations', (some) =>
-        mapConcurrent(some, 1, (id) => describeIfThere(lifecycle, id)),
-      )
-    },
+    tag: topic,
+    what: 'conversations',
+    by: 'ids',
+    schema: INFO_SCHEMA,
+    find: (ids) => mapConcurrent(ids, 1, (id) => describeIfThere(lifecycle, id)),
   }),
   operation('get /api/conversations/{conversation_id}', {
     operationId: 'get_conversation',
     returns: INFO_SCHEMA,
-    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path }) {
       const { record, state } = await openConversation(lifecycle, path.conversation_id)
       return infoWithChildrenOf(lifecycle.engine.store, record, state)
@@ -217,7 +195,6 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   operation('patch /api/conversations/{conversation_id}', {
     operationId: 'update_conversation',
     body: updateBody,
-    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path, body }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       const title = body.title?.trim() ?? null
@@ -230,7 +207,6 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
   }),
   operation('delete /api/conversations/{conversation_id}', {
     operationId: 'delete_conversation',
-    otherwise: UNKNOWN_CONVERSATION,
     handle: ({ path }) => upkeep.delete(path.conversation_id),
   }),
   ...(['archive', 'unarchive'] as const).map((verb) =>

@@ -3,7 +3,7 @@
 import type { Store } from '../../store/contract/store.ts'
 import { openConversation, type Lifecycle } from '../conversations/conversations.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
-import { UNKNOWN_CONVERSATION, wholeInfoOf } from '../conversations/info.ts'
+import { wholeInfoOf } from '../conversations/info.ts'
 import { folderLayout, trajectory } from '../conversations/trajectory.ts'
 import {
   AGENT_FILTERS,
@@ -21,7 +21,7 @@ import {
   PAGING,
 } from '../events/search.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import { listOf, operationsIn, type Operation, int, string } from '../http/operation.ts'
+import { listOf, operationsIn, type Operation } from '../http/operation.ts'
 import { type Parameters, texts } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 
@@ -45,14 +45,12 @@ const eventOperations = <F extends Parameters>(
     name: `search_${noun}`,
     query: { ...filters, ...PAGING, ...BLOBS_QUERY },
     returns: EVENT_PAGE,
-    otherwise: UNKNOWN_CONVERSATION,
     handle: ({ path, query }) => ownPage(store, path.conversation_id, query as object as PageValues),
   }),
   operation(`get /api/${base}/{conversation_id}/events/count`, {
     name: `count_${noun}`,
     query: filters,
-    returns: int,
-    otherwise: UNKNOWN_CONVERSATION,
+    returns: 'integer',
     async handle({ path, query }) {
       const { id } = await getConversationOr404(store, path.conversation_id)
       return store.count(filterOf(id, query as object as FilterValues))
@@ -62,7 +60,7 @@ const eventOperations = <F extends Parameters>(
     name: `batch_get_${noun}`,
     query: { id: texts() },
     returns: listOf(EVENT_OR_NULL),
-    otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE, ...UNKNOWN_CONVERSATION },
+    otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE },
     async handle({ path, query }) {
       checkIds(query.id, 'events')
       const { id } = await getConversationOr404(store, path.conversation_id)
@@ -91,10 +89,10 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
   operation('get /api/file/download-trajectory/{conversation_id}', {
     name: 'download_trajectory',
     tag: 'Conversations',
-    returns: string,
+    returns: 'string',
     description: 'A zip of its folder',
     mediaType: 'application/zip',
-    otherwise: { ...UNKNOWN_CONVERSATION, 413: 'Its log is too long for a zip' },
+    otherwise: { 413: 'Its log is too long for a zip' },
     async handle({ path }) {
       const { record, state } = await openConversation(lifecycle, path.conversation_id)
       const { store } = lifecycle.engine

@@ -16,7 +16,7 @@ import {
   openConversation,
   sendMessage,
 } from '../conversations/conversations.ts'
-import { INFO_SCHEMA, UNKNOWN_CONVERSATION } from '../conversations/info.ts'
+import { INFO_SCHEMA } from '../conversations/info.ts'
 import type { Reserve } from '../conversations/runs.ts'
 import {
   type BodySpec,
@@ -24,8 +24,7 @@ import {
   operationsIn,
   type Operation,
   type Reply,
-  bool,
-  string,
+  type Schema,
 } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
@@ -47,19 +46,18 @@ interface OnConversation<B> {
   readonly tag?: string
   readonly summary?: string
   readonly body?: BodySpec<B>
-  readonly returns?: JsonObject
-  readonly otherwise?: Operation['otherwise']
+  readonly returns?: Schema
+  readonly otherwise?: Readonly<Record<number, string>>
   readonly work: (opened: OpenConversation, body: B) => Promise<Reply>
 }
 
 export const onConversation = <B = undefined>(
   lifecycle: Lifecycle,
   name: string,
-  { work, otherwise, ...spec }: OnConversation<B>,
+  { work, ...spec }: OnConversation<B>,
 ): Operation =>
   operation(`post /api/conversations/{conversation_id}/${name}`, {
     ...spec,
-    otherwise: { ...UNKNOWN_CONVERSATION, ...otherwise },
     handle: async ({ path, body }) => work(await openConversation(lifecycle, path.conversation_id), body),
   })
 
@@ -184,9 +182,8 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     operationId: 'send_message',
     tag: 'Events',
     body: messageBody,
-    returns: objectOf({ success: bool, event_id: string }),
+    returns: objectOf({ success: 'boolean', event_id: 'string' }),
     otherwise: {
-      ...UNKNOWN_CONVERSATION,
       409: 'The key was used for another message, or there is no agent',
       429: 'Too many runs',
     },

@@ -1,7 +1,6 @@
-import type { JsonObject } from '../../event/shapes.ts'
 import { isInstant, parseInstant } from '../../event/time.ts'
 import type { Caller } from './caller.ts'
-import { maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { MAX_ORG_ID, newKeyBody } from '../request-schema.ts'
 import { type ApiKeys, isWithin } from './api-keys.ts'
@@ -9,15 +8,15 @@ import type { UserOf } from '../organizations/organizations.ts'
 
 const operation = operationsIn('Keys')
 
-const INFO: JsonObject = {
-  id: string,
-  name: string,
-  created_at: string,
-  last_used_at: maybe(string),
-  not_before: maybe(string),
-  expires_at: maybe(string),
-  org_id: maybe(string),
-}
+const INFO = {
+  id: 'string',
+  name: 'string',
+  created_at: 'string',
+  last_used_at: 'string?',
+  not_before: 'string?',
+  expires_at: 'string?',
+  org_id: 'string?',
+} as const
 
 const FORBIDDEN = { 403: 'A key cannot manage keys' }
 
@@ -35,7 +34,7 @@ export const keyOperations = (
     operation('post /api/keys', {
       name: 'create_api_key',
       body: newKeyBody,
-      returns: objectOf({ ...INFO, key: string }),
+      returns: objectOf({ ...INFO, key: 'string' }),
       description: 'The key, which is shown only once',
       otherwise: FORBIDDEN,
       async handle({ body, request }) {
@@ -51,7 +50,7 @@ export const keyOperations = (
     }),
     operation('get /api/keys', {
       name: 'list_api_keys',
-      returns: { type: 'array', items: objectOf(INFO) },
+      returns: listOf(objectOf(INFO)),
       description: 'The newest first',
       otherwise: FORBIDDEN,
       async handle({ request }) {
@@ -62,11 +61,11 @@ export const keyOperations = (
     operation('get /api/keys/current', {
       name: 'current_api_key',
       returns: objectOf({
-        id: string,
-        name: string,
-        org_id: maybe(string),
-        bound_org_id: maybe(string),
-        user_id: maybe(string),
+        id: 'string',
+        name: 'string',
+        org_id: 'string?',
+        bound_org_id: 'string?',
+        user_id: 'string?',
         auth_type: { const: 'api_key' },
       }),
       description: "The request's key",

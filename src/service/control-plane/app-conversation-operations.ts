@@ -4,20 +4,9 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationFilter } from '../../store/contract/conversation-record.ts'
 import { openConversation, sendMessage } from '../conversations/conversations.ts'
 import { findConversation, getConversationOr404 } from '../conversations/find-conversation.ts'
-import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { countReply, exact, listPage, COUNTED } from '../conversations/listing.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import {
-  listOf,
-  maybe,
-  objectOf,
-  operationsIn,
-  type Operation,
-  pageOfSchema,
-  bool,
-  int,
-  string,
-} from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
 import { boolean, dateTime, optional, text, texts, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -88,7 +77,6 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     body: updateBody,
     returns: APP_CONVERSATION,
     description: 'The updated conversation',
-    otherwise: UNKNOWN_CONVERSATION,
     async handle({ path, body, request }) {
       const record = await changeConversation(plane, path.conversation_id, body)
       return describeApp(plane, record, originOf(request))
@@ -96,19 +84,17 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   }),
   operation('delete /api/v1/app-conversations/{conversation_id}', {
     name: 'delete_app_conversation',
-    otherwise: UNKNOWN_CONVERSATION,
     handle: ({ path }) => plane.deletions.delete(path.conversation_id),
   }),
   operation('post /api/v1/app-conversations/{conversation_id}/send-message', {
     name: 'send_message_to_app_conversation',
     body: sendBody,
     returns: objectOf({
-      success: bool,
+      success: 'boolean',
       sandbox_status: { type: 'string', enum: SANDBOX_STATUSES },
-      message: maybe(string),
+      message: 'string?',
     }),
     otherwise: {
-      ...UNKNOWN_CONVERSATION,
       409: 'The sandbox is paused or starting, or there is no agent',
       410: 'The sandbox was deleted',
       429: 'Too many runs',
@@ -133,9 +119,9 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     body: pendingBody,
     status: 201,
     returns: objectOf({
-      id: string,
+      id: 'string',
       queued: { const: true },
-      position: int,
+      position: 'integer',
     }),
     description: 'Queued until the conversation is ready',
     otherwise: {

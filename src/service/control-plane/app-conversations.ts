@@ -6,7 +6,7 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import { ifDeleted, type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { changeRecord, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
 import { childIdsOf } from '../conversations/listing.ts'
-import { bool, instant, int, listOf, maybe, objectOf, string } from '../http/operation.ts'
+import { listOf, maybe, objectOf } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { appOf, withApp } from './app-metadata.ts'
 import type { AppUpdate } from '../request-schema.ts'
@@ -19,44 +19,44 @@ export interface ControlPlaneContext {
 }
 
 const SHARED: JsonObject = {
-  id: string,
-  created_by_user_id: maybe(string),
-  selected_repository: maybe(string),
-  selected_branch: maybe(string),
-  git_provider: maybe(string),
-  title: maybe(string),
-  pr_number: listOf(int),
-  llm_model: maybe(string),
-  metrics: maybe({ type: 'object' }),
-  parent_conversation_id: maybe(string),
-  sub_conversation_ids: listOf(string),
+  id: 'string',
+  created_by_user_id: 'string?',
+  selected_repository: 'string?',
+  selected_branch: 'string?',
+  git_provider: 'string?',
+  title: 'string?',
+  pr_number: listOf('integer'),
+  llm_model: 'string?',
+  metrics: 'object?',
+  parent_conversation_id: 'string?',
+  sub_conversation_ids: listOf('string'),
 }
 
 export const SHARED_CONVERSATION = objectOf({
   ...SHARED,
-  sandbox_id: string,
-  created_at: string,
-  updated_at: string,
+  sandbox_id: 'string',
+  created_at: 'string',
+  updated_at: 'string',
 })
 
 export const APP_CONVERSATION = objectOf({
   ...SHARED,
-  sandbox_id: maybe(string),
-  trigger: maybe(string),
-  agent_kind: string,
-  public: bool,
-  tags: { type: 'object', additionalProperties: string },
-  created_at: instant,
-  updated_at: instant,
+  sandbox_id: 'string?',
+  trigger: 'string?',
+  agent_kind: 'string',
+  public: 'boolean',
+  tags: { type: 'object', additionalProperties: { type: 'string' } },
+  created_at: 'date-time',
+  updated_at: 'date-time',
   sandbox_status: { type: 'string', enum: SANDBOX_STATUSES },
   execution_status: maybe({ type: 'string', enum: STATUSES }),
-  conversation_url: maybe(string),
-  session_api_key: maybe(string),
-  acp_server: maybe(string),
-  launched_agent_profile: maybe({ type: 'object' }),
-  observability_metadata: { type: 'object' },
-  observability_tags: listOf(string),
-  observability_span_name: maybe(string),
+  conversation_url: 'string?',
+  session_api_key: 'string?',
+  acp_server: 'string?',
+  launched_agent_profile: 'object?',
+  observability_metadata: 'object',
+  observability_tags: listOf('string'),
+  observability_span_name: 'string?',
 })
 
 /**

@@ -9,7 +9,7 @@ import { type Lifecycle, openConversation } from '../conversations/conversations
 import { formsOf, getConversationOr404 } from '../conversations/find-conversation.ts'
 import { startOf } from '../conversations/starts.ts'
 import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
-import { objectOf, operationsIn, type Operation, bool, int } from '../http/operation.ts'
+import { objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { appOf, incarnationOf } from './app-metadata.ts'
 import type { PendingMessages } from './pending-messages.ts'
@@ -122,8 +122,8 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
     tag: 'Conversations',
     body: deletionBody,
     returns: objectOf({
-      ...Object.fromEntries(Object.keys(EMPTY_REPORT).map((name) => [name, int])),
-      more: bool,
+      ...Object.fromEntries(Object.keys(EMPTY_REPORT).map((name) => [name, 'integer'])),
+      more: 'boolean',
     }),
     description: 'What was deleted, or would be. With `more`, repeat the request for the rest.',
     otherwise: { 409: 'Another process is applying a retention policy' },

@@ -1,17 +1,7 @@
 import { CURSOR_PAGING } from '../http/page-bytes.ts'
 import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { batchGet } from '../http/batch-get.ts'
-import {
-  int,
-  instant,
-  string,
-  objectOf,
-  maybe,
-  listOf,
-  operationsIn,
-  type Operation,
-  pageOfSchema,
-} from '../http/operation.ts'
+import { objectOf, maybe, listOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { optional, text } from '../http/parameters.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { SANDBOX_STATUSES } from './sandbox-provider.ts'
@@ -20,22 +10,22 @@ const tag = 'Sandboxes'
 const operation = operationsIn(tag)
 
 const SANDBOX = objectOf({
-  id: string,
-  created_by_user_id: maybe(string),
-  sandbox_spec_id: string,
+  id: 'string',
+  created_by_user_id: 'string?',
+  sandbox_spec_id: 'string',
   status: { type: 'string', enum: SANDBOX_STATUSES },
-  status_detail: maybe(string),
-  session_api_key: maybe(string),
-  exposed_urls: maybe(listOf(objectOf({ name: string, url: string, port: int }))),
-  created_at: instant,
+  status_detail: 'string?',
+  session_api_key: 'string?',
+  exposed_urls: maybe(listOf(objectOf({ name: 'string', url: 'string', port: 'integer' }))),
+  created_at: 'date-time',
 })
 
 const SPEC = objectOf({
-  id: string,
-  command: maybe(listOf(string)),
-  created_at: instant,
-  initial_env: { type: 'object', additionalProperties: string },
-  working_dir: string,
+  id: 'string',
+  command: maybe(listOf('string')),
+  created_at: 'date-time',
+  initial_env: { type: 'object', additionalProperties: { type: 'string' } },
+  working_dir: 'string',
 })
 
 const UNKNOWN = { 404: 'Unknown sandbox' }

@@ -1,4 +1,3 @@
-import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { finalResponse } from '../../context/final-response.ts'
 import { redactText } from '../../context/redaction/redact-text.ts'
 import type { RedactionRules } from '../../context/redaction/rules.ts'
@@ -24,17 +23,7 @@ import {
   PAGING,
 } from '../events/search.ts'
 import { checkIds, batchGet, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
-import {
-  listOf,
-  maybe,
-  objectOf,
-  type Operation,
-  operationsIn,
-  pageOfSchema,
-  string,
-  bool,
-  int,
-} from '../http/operation.ts'
+import { listOf, objectOf, type Operation, operationsIn, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, pageInBytes } from '../http/page-bytes.ts'
 import { optional, text, texts, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -73,7 +62,7 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     name: 'count_shared_events',
     open: true,
     query: { conversation_id: text(), ...FILTERS },
-    returns: int,
+    returns: 'integer',
     async handle({ query }) {
       const id = await sharedId(store, query.conversation_id)
       const filter = filterOf(id ?? query.conversation_id, query, HIDDEN)
@@ -174,12 +163,12 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     query: CURSOR_PAGING,
     returns: pageOfSchema(
       objectOf({
-        id: string,
-        title: maybe(string),
-        created_at: string,
-        updated_at: string,
-        execution_status: string,
-        summary: maybe(string),
+        id: 'string',
+        title: 'string?',
+        created_at: 'string',
+        updated_at: 'string',
+        execution_status: 'string',
+        summary: 'string?',
       }),
     ),
     description: 'The newest first, each with the final response of its agent, shortened, or null',
@@ -200,10 +189,10 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
   }),
   operation('get /api/v1/app-conversations/{conversation_id}/download', {
     name: 'download_app_conversation',
-    returns: string,
+    returns: 'string',
     description: 'A zip of its events',
     mediaType: 'application/zip',
-    otherwise: { ...UNKNOWN_CONVERSATION, 413: 'Its log is too long for a zip' },
+    otherwise: { 413: 'Its log is too long for a zip' },
     async handle({ path, request }) {
       const record = await getConversationOr404(plane.store, path.conversation_id)
       const meta = await describeApp(plane, record, originOf(request))
@@ -217,10 +206,10 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     returns: objectOf({
       items: listOf(
         objectOf({
-          name: string,
-          path: string,
-          is_directory: bool,
-          size: int,
+          name: 'string',
+          path: 'string',
+          is_directory: 'boolean',
+          size: 'integer',
         }),
       ),
     }),
@@ -235,7 +224,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     name: 'read_file',
     tag: FILES,
     query: { file_path: withDefault(text(), 'PLAN.md') },
-    returns: string,
+    returns: 'string',
     description: 'Its text',
     mediaType: 'text/plain',
     otherwise: { ...REFUSED, 413: 'It is too large' },

@@ -5,17 +5,8 @@ import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.
 import { countReply, exact, COUNTED } from '../conversations/listing.ts'
 import { streamOf } from '../http/app.ts'
 import { batchGet } from '../http/batch-get.ts'
-import {
-  instant,
-  string,
-  objectOf,
-  maybe,
-  listOf,
-  operationsIn,
-  type Operation,
-  pageOfSchema,
-} from '../http/operation.ts'
-import { CURSOR_PAGING, type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
+import { objectOf, listOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
+import { CURSOR_PAGING, type PageBody, pageInBytes } from '../http/page-bytes.ts'
 import { dateTime, oneOf, optional, text, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { originOf } from './app-conversation-operations.ts'
 import { AT_ONCE } from './app-conversations.ts'
@@ -27,16 +18,16 @@ const tag = 'Conversations'
 const operation = operationsIn(tag)
 
 const START_TASK = objectOf({
-  id: string,
-  created_by_user_id: maybe(string),
+  id: 'string',
+  created_by_user_id: 'string?',
   status: { type: 'string', enum: TASK_STATUSES },
-  detail: maybe(string),
-  app_conversation_id: maybe(string),
-  sandbox_id: maybe(string),
-  agent_server_url: maybe(string),
-  request: { type: 'object' },
-  created_at: instant,
-  updated_at: instant,
+  detail: 'string?',
+  app_conversation_id: 'string?',
+  sandbox_id: 'string?',
+  agent_server_url: 'string?',
+  request: 'object',
+  created_at: 'date-time',
+  updated_at: 'date-time',
 })
 
 const FILTERS = { conversation_id__eq: optional(text()), created_at__gte: optional(dateTime()) } as const
@@ -96,12 +87,10 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     by: 'ids',
     schema: START_TASK,
     find: (ids) =>
-      readByIds(ids, 'start tasks', (some) =>
-        mapConcurrent(some, AT_ONCE, async (id) => {
-          const task = await plane.tasks.find(id)
-          return task === null ? null : publicTask(task)
-        }),
-      ),
+      mapConcurrent(ids, AT_ONCE, async (id) => {
+        const task = await plane.tasks.find(id)
+        return task === null ? null : publicTask(task)
+      }),
   }),
 ]
 

@@ -13,7 +13,7 @@ import { STATUSES } from '../../state/status.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { instant, maybe, string, bool } from '../http/operation.ts'
+import { listOf, maybe, propertiesOf } from '../http/operation.ts'
 import { childIdsOf } from './listing.ts'
 import { startOf } from './starts.ts'
 
@@ -205,38 +205,36 @@ const COUNT: JsonObject = { type: 'integer', minimum: 0 }
 export const INFO_SCHEMA: JsonObject = {
   type: 'object',
   required: ['id', 'created_at', 'updated_at', 'execution_status', 'event_count'],
-  properties: {
-    id: string,
-    title: maybe(string),
-    tags: { type: 'object', additionalProperties: string },
-    owner: maybe(string),
-    created_at: instant,
-    updated_at: instant,
+  properties: propertiesOf({
+    id: 'string',
+    title: 'string?',
+    tags: { type: 'object', additionalProperties: { type: 'string' } },
+    owner: 'string?',
+    created_at: 'date-time',
+    updated_at: 'date-time',
     execution_status: { type: 'string', enum: STATUSES },
     error: maybe({
       type: 'object',
       required: ['code', 'detail', 'event_id'],
-      properties: { code: string, detail: string, event_id: string },
+      properties: propertiesOf({ code: 'string', detail: 'string', event_id: 'string' }),
     }),
-    confirmation_policy: { type: 'object' },
-    pending_action_ids: { type: 'array', items: string },
-    leaf_event_id: maybe(string),
-    head_is_empty: bool,
+    confirmation_policy: 'object',
+    pending_action_ids: listOf('string'),
+    leaf_event_id: 'string?',
+    head_is_empty: 'boolean',
     event_count: COUNT,
-    last_user_message_id: maybe(string),
-    activated_knowledge_skills: { type: 'array', items: string },
-    parent_conversation_id: maybe(string),
-    forked_from_conversation_id: maybe(string),
-    forked_from_event_id: maybe(string),
-    workspace: { type: 'object' },
-    persistence_dir: string,
+    last_user_message_id: 'string?',
+    activated_knowledge_skills: listOf('string'),
+    parent_conversation_id: 'string?',
+    forked_from_conversation_id: 'string?',
+    forked_from_event_id: 'string?',
+    workspace: 'object',
+    persistence_dir: 'string',
     max_iterations: COUNT,
-    archived: bool,
-    agent: { type: 'object' },
-    stats: { type: 'object' },
-    metrics: { type: 'object' },
-    sub_conversation_ids: { type: 'array', items: string },
-  },
+    archived: 'boolean',
+    agent: 'object',
+    stats: 'object',
+    metrics: 'object',
+    sub_conversation_ids: listOf('string'),
+  }),
 }
-
-export const UNKNOWN_CONVERSATION = { 404: 'Unknown conversation' }

@@ -9,7 +9,7 @@ import type { BlobMode, BlobReference } from '../../store/contract/blobs.ts'
 import { blobText } from '../../event/text.ts'
 import type { EventFilter, StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { maybe, string } from '../http/operation.ts'
+import { maybe } from '../http/operation.ts'
 import { CURSOR_PAGING, MAX_PAGE_BYTES, type PageBody, readByIds } from '../http/page-bytes.ts'
 import { dateTime, oneOf, optional, type Parameter, text, withDefault } from '../http/parameters.ts'
 
@@ -21,7 +21,7 @@ export const FILTERS = { kind__eq: optional(eventKind), ...TIMES } as const
 
 /** An event kind, as its name or a dotted class path that ends with the name. */
 const kindName: Parameter<EventKind> = {
-  schema: string,
+  schema: { type: 'string' },
   omitted: null,
   read: (values) => eventKind.read([(values.at(-1) ?? '').split('.').at(-1) ?? '']),
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, operationsIn, type Operation, type OperationName, type Route } from './operation.ts'
+import { readByIds } from './page-bytes.ts'
 import { type Parameter, texts } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
@@ -28,7 +29,7 @@ type BatchSpec = OperationName & {
   readonly what: string
   readonly by: 'id' | 'ids'
   readonly schema: JsonObject
-  /** Returns the items in the order of the ids, null for each unknown id. */
+  /** Returns the items in the order of the ids, null for each unknown id. Called with a few ids at once. */
   readonly find: (ids: readonly string[]) => Promise<readonly (object | null)[]>
 }
 
@@ -39,10 +40,9 @@ export const batchGet = (route: Route, { what, by, schema, find, ...spec }: Batc
     returns: listOf(maybe(schema)),
     description: 'The items in the order of the ids, null for each unknown one',
     otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE },
-
     async handle({ query }) {
       const ids = query[by]
       checkIds(ids, what)
-      return find(ids)
+      return readByIds(ids, what, find)
     },
   })

@@ -2,7 +2,15 @@
 
 import { eventJsonSchemas, shapeJsonSchemas } from '../../event/event-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf, type Operation, SUCCESS } from './operation.ts'
+import {
+  listOf,
+  objectOf,
+  type Operation,
+  propertiesOf,
+  type Schema,
+  schemaOf,
+  SUCCESS,
+} from './operation.ts'
 import type { Parameters } from './parameters.ts'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
@@ -39,18 +47,11 @@ export function openApi(operations: readonly Operation[]): JsonObject {
         EventPage: {
           type: 'object',
           required: ['items'],
-          properties: {
+          properties: propertiesOf({
             items: listOf(ref('Event')),
-            next_page_id: maybe({ type: 'string' }),
-            blobs: listOf(
-              objectOf({
-                event_id: { type: 'string' },
-                path: listOf({ anyOf: [{ type: 'string' }, { type: 'integer' }] }),
-                hash: { type: 'string' },
-                bytes: { type: 'integer' },
-              }),
-            ),
-          },
+            next_page_id: 'string?',
+            blobs: listOf(objectOf({ event_id: 'string', path: PATH, hash: 'string', bytes: 'integer' })),
+          }),
         },
         ...VALIDATION,
       },
@@ -74,6 +75,8 @@ function namedBy(shapes: Readonly<Record<string, JsonObject>>): (schema: JsonObj
   return within
 }
 
+const PATH = listOf({ anyOf: [{ type: 'string' }, { type: 'integer' }] })
+
 const VALIDATION: Readonly<Record<string, JsonObject>> = {
   Problem: {
     type: 'object',
@@ -87,26 +90,26 @@ const VALIDATION: Readonly<Record<string, JsonObject>> = {
   ValidationError: {
     type: 'object',
     required: ['loc', 'msg', 'type'],
-    properties: {
-      loc: { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'integer' }] } },
-      msg: { type: 'string' },
-      type: { type: 'string' },
-      input: {},
-      ctx: { type: 'object' },
-    },
+    properties: propertiesOf({ loc: PATH, msg: 'string', type: 'string', input: {}, ctx: 'object' }),
   },
 }
 
 function describeOperation(operation: Operation): JsonObject {
   const { tag, summary, operationId, query = {}, params, body, open = false } = operation
-  const { returns = SUCCESS, status = 200, mediaType = 'application/json', otherwise = {} } = operation
+  const {
+    returns = SUCCESS as Schema,
+    status = 200,
+    mediaType = 'application/json',
+    otherwise = {},
+  } = operation
   const parameters = [...describeAll(params, 'path'), ...describeAll(query, 'query')]
-  const success = { content: { [mediaType]: { schema: returns } } }
+  const success = { content: { [mediaType]: { schema: schemaOf(returns) } } }
   const descriptions: Readonly<Record<number, string>> = {
     [status]: operation.description ?? 'Successful Response',
     ...otherwise,
     ...(!open && {
       401: 'Missing or invalid key',
+      ...('conversation_id' in params && { 404: otherwise[404] ?? 'Unknown conversation' }),
       403: otherwise[403] ?? 'A key without permission, or a page of another site',
     }),
     ...(body !== undefined && { 413: otherwise[413] ?? 'The body is too large' }),

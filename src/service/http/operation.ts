@@ -26,13 +26,13 @@ interface Described {
   /** Authorizes a request, instead of the usual check of its key. @throws HttpProblem. */
   readonly authorize?: (request: Request) => Promise<void>
   /** Schema of the response. By default the response is `{ success: true }`, whatever the handler returns. */
-  readonly returns?: JsonObject
+  readonly returns?: Schema
   readonly description?: string
   readonly status?: number
   readonly mediaType?: string
   /**
    * Descriptions of responses with a status other than `status`, by status. A successful response has the
-   * schema of `returns`.
+   * schema of `returns`. The document adds a 404 to each path with a conversation.
    */
   readonly otherwise?: Readonly<Record<number, string>>
 }
@@ -102,23 +102,40 @@ export const operationsIn =
     } as unknown as Operation
   }
 
-export const string: JsonObject = { type: 'string' }
-export const bool: JsonObject = { type: 'boolean' }
-export const int: JsonObject = { type: 'integer' }
-export const instant: JsonObject = { type: 'string', format: 'date-time' }
+const TYPES = {
+  string: { type: 'string' },
+  boolean: { type: 'boolean' },
+  integer: { type: 'integer' },
+  object: { type: 'object' },
+  'date-time': { type: 'string', format: 'date-time' },
+} as const
+
+type TypeName = keyof typeof TYPES
+
+/** A JSON Schema, or the name of a type. With `?`, the value may also be null. */
+export type Schema = JsonObject | TypeName | `${TypeName}?`
+
+export function schemaOf(schema: Schema): JsonObject {
+  if (typeof schema !== 'string') return schema
+  const type = TYPES[schema.replace('?', '') as TypeName]
+  return schema.endsWith('?') ? maybe(type) : type
+}
 
 export const maybe = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: 'null' }] })
 
-export const listOf = (items: JsonObject): JsonObject => ({ type: 'array', items })
+export const listOf = (items: Schema): JsonObject => ({ type: 'array', items: schemaOf(items) })
 
-export const objectOf = (properties: JsonObject): JsonObject => ({
+export const propertiesOf = (properties: Readonly<Record<string, Schema>>): JsonObject =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, schemaOf(schema)]))
+
+export const objectOf = (properties: Readonly<Record<string, Schema>>): JsonObject => ({
   type: 'object',
-  properties,
+  properties: propertiesOf(properties),
   required: Object.keys(properties),
   additionalProperties: false,
 })
 
-export const pageOfSchema = (items: JsonObject): JsonObject =>
-  objectOf({ items: listOf(items), next_page_id: maybe(string) })
+export const pageOfSchema = (items: Schema): JsonObject =>
+  objectOf({ items: listOf(items), next_page_id: 'string?' })
 
-export const SUCCESS = objectOf({ success: bool })
+export const SUCCESS = objectOf({ success: 'boolean' })

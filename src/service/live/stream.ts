@@ -4,8 +4,7 @@ import { EVENT_STREAM_HEADERS } from '../../conversation/async.ts'
 import type { BlobMode } from '../../store/contract/blobs.ts'
 import { credentialOf, type Identify } from '../auth/caller.ts'
 import { keyInterval, KeyWatch } from '../auth/key-watch.ts'
-import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
-import { type Operation, operationsIn, string } from '../http/operation.ts'
+import { type Operation, operationsIn } from '../http/operation.ts'
 import { describeFailure, HttpProblem, invalid } from '../http/problem.ts'
 import { LIVE_QUERY, SlowReader, type StartValues } from './start.ts'
 import { errorFrame, type Format, type Frame } from './server-frames.ts'
@@ -28,10 +27,10 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
       operationId: 'stream_conversation_events',
       summary: 'Listen To A Conversation',
       query: LIVE_QUERY,
-      returns: string,
+      returns: 'string',
       description: 'Server-sent events without an end',
       mediaType: 'text/event-stream',
-      otherwise: { ...UNKNOWN_CONVERSATION, 429: 'Too many streams', 503: 'The service is shutting down' },
+      otherwise: { 429: 'Too many streams', 503: 'The service is shutting down' },
       async handle({ path, query, request }) {
         const start = { ...query, ...lastEventId(request) }
         const [credential, org] = [credentialOf(request), request.headers.get('x-org-id')]

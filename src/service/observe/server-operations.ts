@@ -1,7 +1,7 @@
 import { endsWithin } from '../../conversation/async.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { operationsIn, type Operation, string } from '../http/operation.ts'
+import { operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { Live } from '../live/live.ts'
 import { VERSION } from '../version.ts'
@@ -22,7 +22,7 @@ export const serverOperations = (
     operationId: 'root',
     summary: 'Name and documentation of this service',
     open: true,
-    returns: { type: 'object' },
+    returns: 'object',
     handle: () => ({ title: 'Colloquy', docs: '/openapi.json', server_info: '/server_info' }),
   }),
   ...(['/alive', '/health'] as const).map((path) =>
@@ -30,7 +30,7 @@ export const serverOperations = (
       operationId: path.slice(1),
       summary: 'Whether the service is up',
       open: true,
-      returns: { type: 'object' },
+      returns: 'object',
       handle: () => ({ status: 'ok' }),
     }),
   ),
@@ -38,7 +38,7 @@ export const serverOperations = (
     operationId: 'ready',
     summary: 'Whether the service can serve: for load balancers',
     open: true,
-    returns: { type: 'object' },
+    returns: 'object',
     otherwise: { 503: 'The store does not respond, or the service is shutting down' },
     async handle() {
       if (live.isClosing) throw new HttpProblem(503, 'The service is shutting down.')
@@ -58,7 +58,7 @@ export const serverOperations = (
     operationId: 'server_info',
     summary: 'Versions and uptime',
     open: true,
-    returns: { type: 'object' },
+    returns: 'object',
     handle: () => ({
       title: 'Colloquy',
       version: INTERFACE,
@@ -92,7 +92,7 @@ export const inspectorOperations = (page: string | null): Operation[] =>
           operationId: 'inspect',
           summary: 'A page that shows conversations event by event',
           open: true,
-          returns: string,
+          returns: 'string',
           mediaType: 'text/html',
           handle: () => new Response(page, { headers: HEADERS }),
         }),
@@ -103,7 +103,7 @@ export const showMetrics = (metrics: Metrics): Operation[] => [
   operation('get /metrics', {
     operationId: 'metrics',
     summary: 'Measures in the text format of Prometheus',
-    returns: string,
+    returns: 'string',
     mediaType: 'text/plain',
     handle: () =>
       new Response(metrics.text(), {

@@ -3,7 +3,7 @@ import { type ApiKeys, sha256 } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import { findConversation } from '../conversations/find-conversation.ts'
 import { jsonResponse } from '../http/app.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 import { MAX_ORG_ID, userBody } from '../request-schema.ts'
@@ -100,20 +100,20 @@ export async function organizationOf({ headers }: Request, caller: Caller): Prom
 }
 
 const USER = objectOf({
-  email: string,
-  subject: maybe(string),
+  email: 'string',
+  subject: 'string?',
   password: { type: 'null' },
-  api_key: maybe(string),
-  user_id: string,
-  org_id: string,
+  api_key: 'string?',
+  user_id: 'string',
+  org_id: 'string',
 })
 
 export const organizationListOperations = ({ users, identify, credits }: OrganizationParts): Operation[] => [
   operation('get /api/organizations', {
     name: 'list_organizations',
     returns: objectOf({
-      items: listOf(objectOf({ id: string, name: string, is_personal: bool })),
-      current_org_id: maybe(string),
+      items: listOf(objectOf({ id: 'string', name: 'string', is_personal: 'boolean' })),
+      current_org_id: 'string?',
     }),
     description: "The caller's organization, and all with provisioned users",
     async handle({ request }) {
@@ -152,7 +152,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
   }),
   operation('get /api/billing/credits', {
     name: 'get_credits',
-    returns: objectOf({ credits: string }),
+    returns: objectOf({ credits: 'string' }),
     description: 'A decimal number; 0 where there is no balance',
     async handle({ request }) {
       const org = await organizationOf(request, await identify(request))
@@ -258,16 +258,16 @@ export const organizationOperations = (
       tag: 'Organizations',
       summary: 'Get Me',
       returns: objectOf({
-        org_id: string,
-        user_id: maybe(string),
-        email: maybe(string),
-        role: string,
-        permissions: listOf(string),
-        status: string,
-        llm_api_key: maybe(string),
-        llm_api_key_for_byor: maybe(string),
-        agent_settings_diff: maybe({ type: 'object' }),
-        conversation_settings_diff: maybe({ type: 'object' }),
+        org_id: 'string',
+        user_id: 'string?',
+        email: 'string?',
+        role: 'string',
+        permissions: listOf('string'),
+        status: 'string',
+        llm_api_key: 'string?',
+        llm_api_key_for_byor: 'string?',
+        agent_settings_diff: 'object?',
+        conversation_settings_diff: 'object?',
       }),
       description: "The caller's permissions",
       otherwise: { 400: 'X-Org-Id names another organization', 404: 'You are not a member' },

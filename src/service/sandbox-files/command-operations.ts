@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
-import { objectOf, operationsIn, type Operation, pageOfSchema, int } from '../http/operation.ts'
+import { objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, firstInBytes } from '../http/page-bytes.ts'
 import {
   dateTime,
@@ -253,7 +253,7 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
     }),
     operation('delete /api/bash/bash_events', {
       name: 'clear_all_bash_events',
-      returns: objectOf({ cleared_count: int }),
+      returns: objectOf({ cleared_count: 'integer' }),
       description: 'The number of deleted events',
       handle: ({ path }) => ({ cleared_count: historyOf(path).clear() }),
     }),

@@ -8,16 +8,7 @@ import { appOf, incarnationOf } from '../control-plane/app-metadata.ts'
 import type { Sandboxes } from '../control-plane/sandboxes.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { readBytes } from '../http/app.ts'
-import {
-  listOf,
-  objectOf,
-  type Operation,
-  operationsIn,
-  pageOfSchema,
-  string,
-  bool,
-  int,
-} from '../http/operation.ts'
+import { listOf, objectOf, type Operation, operationsIn, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
 import { boolean, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
@@ -27,13 +18,13 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import type { Store } from '../../store/contract/store.ts'
 
 const operation = operationsIn('Files')
-const LOCATIONS = listOf(objectOf({ label: string, path: string }))
+const LOCATIONS = listOf(objectOf({ label: 'string', path: 'string' }))
 
 export const fileOperations = (files: SandboxFiles | null): Operation[] => [
   operation('get /api/file/home', {
     name: 'get_home_directory',
     query: { include_hidden: withDefault(boolean(), false) },
-    returns: objectOf({ home: string, favorites: LOCATIONS, locations: LOCATIONS }),
+    returns: objectOf({ home: 'string', favorites: LOCATIONS, locations: LOCATIONS }),
     description: 'The folder of the sandboxes; only a name if their files are not served',
     handle: () => ({ home: files?.home ?? 'workspace', favorites: [], locations: [] }),
   }),
@@ -44,7 +35,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       ...CURSOR_PAGING,
       include_hidden: withDefault(boolean(), false),
     },
-    returns: pageOfSchema(objectOf({ name: string, path: string })),
+    returns: pageOfSchema(objectOf({ name: 'string', path: 'string' })),
     description: 'Folders by name; `page_id` is the last name of the previous page',
     otherwise: REFUSED,
     async handle({ query: { path: parent, include_hidden: hidden, ...paging } }) {
@@ -57,7 +48,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
   operation('get /api/file/download', {
     name: 'download_file',
     query: { path: text() },
-    returns: string,
+    returns: 'string',
     description: 'Its bytes',
     mediaType: 'application/octet-stream',
     otherwise: { ...REFUSED, 413: 'It is too large' },
@@ -71,7 +62,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     name: 'upload_file',
     summary: 'Upload File (a form with one `file`)',
     query: { path: text() },
-    returns: objectOf({ success: bool, file_size: int }),
+    returns: objectOf({ success: 'boolean', file_size: 'integer' }),
     otherwise: { ...REFUSED, 413: 'It is too large', 507: 'The disk is full' },
     async handle({ query, request }) {
       const available = requireFiles(files)

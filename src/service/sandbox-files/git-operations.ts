@@ -1,4 +1,4 @@
-import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { integer, matching, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
@@ -145,15 +145,15 @@ export async function diffOf(
 const operation = operationsIn('Git')
 
 export const CHANGES = listOf(
-  objectOf({ status: { type: 'string', enum: ['MOVED', 'ADDED', 'DELETED', 'UPDATED'] }, path: string }),
+  objectOf({ status: { type: 'string', enum: ['MOVED', 'ADDED', 'DELETED', 'UPDATED'] }, path: 'string' }),
 )
-export const DIFF = objectOf({ modified: maybe(string), original: maybe(string) })
+export const DIFF = objectOf({ modified: 'string?', original: 'string?' })
 const COMMIT = objectOf({
-  sha: string,
-  short_sha: string,
-  subject: string,
-  author: string,
-  timestamp: string,
+  sha: 'string',
+  short_sha: 'string',
+  subject: 'string',
+  author: 'string',
+  timestamp: 'string',
 })
 
 const sha = matching(/^[0-9a-fA-F]{4,64}$/, 'Must be 4 to 64 hexadecimal digits')
@@ -182,7 +182,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
   operation('get /api/git/commits', {
     name: 'git_commits_query',
     query: { path: text(), limit: withDefault(integer({ min: 1, max: 200 }), 50) },
-    returns: objectOf({ commits: listOf(COMMIT), has_more: bool }),
+    returns: objectOf({ commits: listOf(COMMIT), has_more: 'boolean' }),
     description: 'The latest first; empty without a repository',
     otherwise: REFUSED,
     handle: ({ query: { path, limit } }) => commitsOf(requireFiles(files), path, limit),

@@ -1,16 +1,7 @@
 import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import {
-  listOf,
-  maybe,
-  objectOf,
-  operationsIn,
-  type Operation,
-  string,
-  bool,
-  int,
-} from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { hasSecret, masked } from '../mask-secrets.ts'
 import { profileName, SEALED } from './operations.ts'
@@ -121,11 +112,10 @@ function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers: JsonO
 }
 
 const operation = operationsIn('Agent Profiles')
-const map: JsonObject = { type: 'object' }
 
 const params = { name: profileName }
 const UNKNOWN = { 404: 'Unknown agent profile' }
-const RESULT = objectOf({ name: string, message: string })
+const RESULT = objectOf({ name: 'string', message: 'string' })
 
 const BASE = '/api/agent-profiles'
 
@@ -143,15 +133,15 @@ export const agentProfileOperations = ({
     returns: objectOf({
       profiles: listOf(
         objectOf({
-          id: string,
-          name: string,
-          agent_kind: string,
-          revision: int,
-          llm_profile_ref: maybe(string),
-          mcp_server_refs: maybe(listOf(string)),
+          id: 'string',
+          name: 'string',
+          agent_kind: 'string',
+          revision: 'integer',
+          llm_profile_ref: 'string?',
+          mcp_server_refs: maybe(listOf('string')),
         }),
       ),
-      active_agent_profile_id: maybe(string),
+      active_agent_profile_id: 'string?',
     }),
     description: 'By name',
     otherwise: SEALED,
@@ -165,7 +155,7 @@ export const agentProfileOperations = ({
   operation(`get ${BASE}/{name}`, {
     name: 'get_agent_profile',
     params,
-    returns: objectOf({ name: string, profile: map }),
+    returns: objectOf({ name: 'string', profile: 'object' }),
     description: 'Secrets masked',
     otherwise: { ...UNKNOWN, ...SEALED },
     handle: async ({ path: { name } }) => ({
@@ -213,7 +203,7 @@ export const agentProfileOperations = ({
   }),
   operation(`post ${BASE}/{profile_id}/activate`, {
     name: 'activate_agent_profile',
-    returns: objectOf({ id: string, message: string, agent_settings_applied: bool }),
+    returns: objectOf({ id: 'string', message: 'string', agent_settings_applied: 'boolean' }),
     description: 'Active, with the model profile that it names if there is one',
     otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path }) {
@@ -232,7 +222,7 @@ export const agentProfileOperations = ({
     name: 'materialize_agent_profile',
     params,
     body: draftBody,
-    returns: map,
+    returns: 'object',
     description: 'The model and the servers that the profile refers to',
     otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path: { name }, body }) {

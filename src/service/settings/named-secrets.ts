@@ -1,16 +1,7 @@
 /** Named secrets for the service's agents. Clients can write the secrets, but cannot read them. */
 
 import type { Store } from '../../store/contract/store.ts'
-import {
-  listOf,
-  maybe,
-  objectOf,
-  operationsIn,
-  type Operation,
-  pageOfSchema,
-  string,
-  bool,
-} from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
 import { matching, optional, text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -55,7 +46,7 @@ const operation = operationsIn('Secrets')
 const secretName = matching(SECRET_NAME, 'Must be 1 to 64 letters, digits and _, beginning with a letter')
 
 const params = { name: secretName }
-const INFO = objectOf({ name: string, description: maybe(string) })
+const INFO = objectOf({ name: 'string', description: 'string?' })
 const UNKNOWN = { 404: 'Unknown secret' }
 const SEALED = {
   409: 'Secrets cannot be stored, there are too many, or they were encrypted with another secret',
@@ -102,7 +93,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
   operation('delete /api/settings/secrets/{name}', {
     name: 'delete_secret',
     params,
-    returns: objectOf({ deleted: bool }),
+    returns: objectOf({ deleted: 'boolean' }),
     otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
       await remove(secrets, name)

@@ -2,7 +2,7 @@
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { matching, text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { masked, shownText, withoutSecrets } from '../mask-secrets.ts'
@@ -21,7 +21,6 @@ import type { Settings, SettingsValues } from './settings.ts'
 import { type AskLlm, validateLlm } from './validate.ts'
 
 const operation = operationsIn('Settings')
-const map: JsonObject = { type: 'object' }
 
 export const profileName = matching(
   PROFILE_NAME,
@@ -35,12 +34,12 @@ export const SEALED = {
 }
 
 const SETTINGS = objectOf({
-  agent_settings: map,
-  conversation_settings: map,
-  misc_settings: map,
-  llm_api_key_is_set: bool,
-  active_profile: maybe(string),
-  active_agent_profile_id: maybe(string),
+  agent_settings: 'object',
+  conversation_settings: 'object',
+  misc_settings: 'object',
+  llm_api_key_is_set: 'boolean',
+  active_profile: 'string?',
+  active_agent_profile_id: 'string?',
 })
 
 export const settingsOperations = ({
@@ -63,13 +62,13 @@ export const settingsOperations = ({
     returns: objectOf({
       profiles: listOf(
         objectOf({
-          name: string,
-          model: maybe(string),
-          base_url: maybe(string),
-          api_key_set: bool,
+          name: 'string',
+          model: 'string?',
+          base_url: 'string?',
+          api_key_set: 'boolean',
         }),
       ),
-      active_profile: maybe(string),
+      active_profile: 'string?',
     }),
     description: 'By name',
     otherwise: SEALED,
@@ -86,7 +85,7 @@ export const settingsOperations = ({
   operation('get /api/profiles/{name}', {
     name: 'get_profile',
     params,
-    returns: objectOf({ name: string, config: map, api_key_set: bool }),
+    returns: objectOf({ name: 'string', config: 'object', api_key_set: 'boolean' }),
     description: 'Without its keys',
     otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
@@ -99,7 +98,7 @@ export const settingsOperations = ({
     params,
     body: saveProfileBody,
     status: 201,
-    returns: objectOf({ name: string, message: string }),
+    returns: objectOf({ name: 'string', message: 'string' }),
     otherwise: {
       400: 'A masked secret in a list matches no stored one',
       409: 'Too many profiles, or secrets cannot be stored',
@@ -115,7 +114,7 @@ export const settingsOperations = ({
   operation('delete /api/profiles/{name}', {
     name: 'delete_profile',
     params,
-    returns: objectOf({ name: string, message: string }),
+    returns: objectOf({ name: 'string', message: 'string' }),
     otherwise: { 409: 'An agent profile uses it, or it was encrypted with another secret' },
     async handle({ path: { name } }) {
       const users = await agentProfiles.namesFor(name)
@@ -133,7 +132,7 @@ export const settingsOperations = ({
     name: 'rename_profile',
     params,
     body: renameBody,
-    returns: objectOf({ name: string, message: string }),
+    returns: objectOf({ name: 'string', message: 'string' }),
     otherwise: { ...UNKNOWN, 409: 'The new name is in use' },
     async handle({ path: { name }, body: { new_name } }) {
       await profiles.rename(name, new_name)
@@ -145,7 +144,7 @@ export const settingsOperations = ({
   operation('post /api/profiles/{name}/activate', {
     name: 'activate_profile',
     params,
-    returns: objectOf({ name: string, message: string, llm_applied: bool }),
+    returns: objectOf({ name: 'string', message: 'string', llm_applied: 'boolean' }),
     description: 'The settings use its model',
     otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
@@ -158,8 +157,8 @@ export const settingsOperations = ({
     params,
     body: validateBody,
     returns: objectOf({
-      valid: bool,
-      error: maybe(objectOf({ type: string, message: string })),
+      valid: 'boolean',
+      error: maybe(objectOf({ type: 'string', message: 'string' })),
     }),
     description: 'Whether the model can be called, and if not, why',
     otherwise: { 404: 'Nothing to validate, and no such profile', ...SEALED },
@@ -226,7 +225,7 @@ export const cloudSettingsOperations = (settings: Settings): Operation[] => [
   operation(`get ${PATH}`, {
     name: 'load_settings',
     tag: 'Settings',
-    returns: { type: 'object' },
+    returns: 'object',
     description: 'Secrets masked',
     otherwise: SEALED,
     async handle({ request }) {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, objectOf, operationsIn, type Operation, pageOfSchema, string } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
 import { boolean, optional, text } from '../http/parameters.ts'
 import type { Profiles } from './profiles.ts'
@@ -9,11 +9,11 @@ import type { Settings } from './settings.ts'
 const operation = operationsIn('Settings')
 
 const SCHEMA = objectOf({
-  model_name: string,
+  model_name: 'string',
   sections: listOf(
     objectOf({
-      key: string,
-      label: string,
+      key: 'string',
+      label: 'string',
       fields: listOf({
         type: 'object',
         required: ['key', 'label', 'section', 'section_label', 'value_type'],
@@ -47,7 +47,7 @@ export const schemaOperations = (parts: SchemaParts): Operation[] => [
       summary: what === 'models' ? 'List Models' : 'List Providers',
       tag: 'Models',
       query: { provider: optional(text()) },
-      returns: { type: 'object' },
+      returns: 'object',
       description: 'The models of profiles and settings',
       otherwise: SEALED,
       async handle({ query: { provider } }) {

@@ -1,6 +1,6 @@
 import { sha256 } from '../auth/api-keys.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { matching } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { enabledBody, EXTENSION_NAME, installBody, refreshBody } from '../request-schema.ts'
@@ -50,22 +50,22 @@ const BASE = '/api/canvas-extensions'
 const operation = operationsIn('Canvas extensions')
 const params = { extension_name: matching(EXTENSION_NAME, 'Must be in kebab case') }
 const EXTENSION = objectOf({
-  name: string,
-  version: string,
-  description: string,
-  enabled: bool,
-  source: string,
-  resolved_ref: maybe(string),
-  repo_path: maybe(string),
-  installed_at: string,
-  install_path: string,
-  manifest: maybe({ type: 'object' }),
+  name: 'string',
+  version: 'string',
+  description: 'string',
+  enabled: 'boolean',
+  source: 'string',
+  resolved_ref: 'string?',
+  repo_path: 'string?',
+  installed_at: 'string',
+  install_path: 'string',
+  manifest: 'object?',
 })
-const MESSAGE_SCHEMA = objectOf({ message: string })
+const MESSAGE_SCHEMA = objectOf({ message: 'string' })
 const CHECK = objectOf({
-  requested_ref: maybe(string),
-  resolved_ref: maybe(string),
-  validated: bool,
+  requested_ref: 'string?',
+  resolved_ref: 'string?',
+  validated: 'boolean',
 })
 const UNKNOWN = { 404: 'Not installed' }
 const INVALID = { 422: 'Invalid manifest' }
@@ -164,7 +164,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     'get',
     '/backend',
     'get_canvas_extension_backend_endpoint',
-    objectOf({ name: string, state: string }),
+    objectOf({ name: 'string', state: 'string' }),
     // No backend is started.
     async (name) => ((await extensions.find(name)) === null ? 'missing' : 'unsupported'),
     (state, name) => ({ name, state }),
@@ -173,7 +173,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     name: 'set_canvas_extension_enabled_endpoint',
     params,
     body: enabledBody,
-    returns: objectOf({ name: string, enabled: bool }),
+    returns: objectOf({ name: 'string', enabled: 'boolean' }),
     otherwise: UNKNOWN,
     async handle({ path: { extension_name: name }, body: { enabled } }) {
       orNotFound(await extensions.setEnabled(name, enabled))
@@ -193,7 +193,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     operation(`get ${BASE}/installed/{extension_name}/${file}`, {
       name: `get_canvas_extension_${file}_endpoint`,
       params,
-      returns: string,
+      returns: 'string',
       mediaType: FILES[file][1]['content-type'],
       otherwise: UNKNOWN,
       async handle({ path }) {

@@ -1,4 +1,4 @@
-import { bool, listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -21,13 +21,13 @@ export const editorOperations = (editor: Editor | null): Operation[] => [
   operation('get /api/vscode/url', {
     name: 'get_vscode_url',
     query: { base_url: optional(text()), workspace_dir: withDefault(text(), EDITOR_FOLDER) },
-    returns: objectOf({ url: maybe(string) }),
+    returns: objectOf({ url: 'string?' }),
     description: 'Null where there is no editor',
     handle: ({ query }) => ({ url: editor === null ? null : editorUrl(editor, query) }),
   }),
   operation('get /api/vscode/status', {
     name: 'get_vscode_status',
-    returns: objectOf({ running: bool, enabled: bool }),
+    returns: objectOf({ running: 'boolean', enabled: 'boolean' }),
     description: 'As configured: the service does not check',
     handle: () => ({ running: editor !== null, enabled: editor !== null }),
   }),
@@ -106,11 +106,11 @@ interface Item {
 const NO_WORKSPACES: Saved = { workspaces: [], workspaceParents: [] }
 const COLLECTION = 'saved-workspaces'
 
-const PARENT = objectOf({ id: string, name: string, path: string })
+const PARENT = objectOf({ id: 'string', name: 'string', path: 'string' })
 const LIST = {
   description: 'All workspaces',
   returns: objectOf({
-    workspaces: listOf(objectOf({ id: string, name: string, path: string, parentPath: maybe(string) })),
+    workspaces: listOf(objectOf({ id: 'string', name: 'string', path: 'string', parentPath: 'string?' })),
     workspaceParents: listOf(PARENT),
   }),
 }
@@ -175,7 +175,7 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
       savedOperation(`delete /api/workspaces${path}`, {
         name: `delete_workspace${path === '' ? '' : '_parent'}`,
         query: { path: text() },
-        returns: objectOf({ deleted: bool }),
+        returns: objectOf({ deleted: 'boolean' }),
         handle: ({ query }) => remove(field, query.path),
       }),
     ),
