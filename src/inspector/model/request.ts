@@ -8,6 +8,7 @@ import { toMessages } from '../../messages/neutral.ts'
 import { type LeftOut, requestRecord } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
 import { hasEncrypted, type Replayed, stateOf } from './replayed.ts'
+import { firstIndex } from './search.ts'
 import type { Event } from '../../event/types.ts'
 import { type ReplyTokens, tokensIn } from '../../messages/reply-usage.ts'
 import { anchorOf, type Entry } from '../../log/entry.ts'
@@ -112,15 +113,8 @@ export function differenceAt(
 }
 
 /** The first fact after which the prefix differs. Bisects, because a broken prefix usually stays broken. */
-function firstChange(from: number, to: number, changes: (position: number) => boolean): number | null {
-  let [low, high] = [from + 1, to]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (changes(middle)) high = middle
-    else low = middle + 1
-  }
-  return low > to ? null : low - 1
-}
+const firstChange = (from: number, to: number, changes: (position: number) => boolean): number | null =>
+  from < to ? firstIndex(from + 1, to, changes) - 1 : null
 
 export interface Ask {
   readonly seq: number
@@ -168,13 +162,7 @@ function orderOf(state: State, { seq, parent }: Entry, event: Event): number {
 
 /** Index of the last request before a position; -1 for none. */
 function askBefore(asks: readonly Ask[], position: number): number {
-  let low = 0
-  for (let high = asks.length; low < high;) {
-    const middle = (low + high) >>> 1
-    if ((asks[middle] as Ask).seq < position) low = middle + 1
-    else high = middle
-  }
-  let index = low - 1
+  let index = firstIndex(0, asks.length, (at) => (asks[at] as Ask).seq >= position) - 1
   // A request at this position is compared with the request before it.
   while (index >= 0 && (asks[index] as Ask).position >= position) index -= 1
   return index

@@ -26,6 +26,7 @@ import { EventLink, describe, digits } from './parts.tsx'
 import { RequestPanel } from './request-panel.tsx'
 import {
   type Family,
+  inTurns,
   lengthOf,
   named,
   positionIn,
@@ -39,6 +40,9 @@ import { CallsPanel, ViewPanel } from './view-panel.tsx'
 import { WhatIfPanel } from './what-if-panel.tsx'
 
 const AT_ONCE = 2000
+
+/** Maximum time for which the page is blocked, in milliseconds. */
+const TURN = 4
 
 function useFindings({ replayed }: Session): readonly Finding[] | null {
   const [matches, set] = useState<readonly Finding[] | null>(() =>
@@ -68,23 +72,13 @@ function useFound({ replayed }: Session, filter: SearchFilter): readonly number[
       set(null)
       return undefined
     }
-    const steps = matching(replayed, filter)
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const step = (): void => {
-      const { value, done } = steps.next()
-      set(value.slice())
-      if (done !== true) timer = setTimeout(step, 0)
-    }
-    timer = setTimeout(step, filter.text === '' ? 0 : 120)
-    return () => clearTimeout(timer)
+    const after = filter.text === '' ? 0 : 120
+    return inTurns(matching(replayed, filter), { after, turn: TURN }, ({ value }) => set(value.slice()))
   }, [replayed, filter])
   return matches
 }
 
 const QUICK = 400
-
-/** Maximum time for which the page is blocked, in milliseconds. */
-const TURN = 4
 
 function useReading(state: State): Reading | null {
   const isShort = state.branch.view.units.length <= QUICK
@@ -93,16 +87,9 @@ function useReading(state: State): Reading | null {
   const [later, set] = useState<Reading | null>(null)
   useEffect(() => {
     if (isShort) return undefined
-    const steps = reading(state, last.current)
-    const turn = (): void => {
-      const until = performance.now() + TURN
-      let step = steps.next()
-      while (step.done !== true && performance.now() < until) step = steps.next()
-      if (step.done === true) set((last.current = step.value))
-      else timer = setTimeout(turn, 0)
-    }
-    let timer = setTimeout(turn, REST)
-    return () => clearTimeout(timer)
+    return inTurns(reading(state, last.current), { after: REST, turn: TURN }, ({ done, value }) => {
+      if (done === true) set((last.current = value))
+    })
   }, [state, isShort])
   return isShort ? now : later?.state === state ? later : null
 }
@@ -220,7 +207,7 @@ export function App({ session, family, head }: AppProps): ComponentChild {
             aria-controls="panel"
             tabIndex={tab === name ? 0 : -1}
             onClick={() => setTab(name)}
-            onKeyDown={(event: KeyboardEvent) => moveTab(event, name, setTab)}
+            onKeyDown={(event) => moveTab(event, name, setTab)}
           >
             {name === 'why' && findings !== null && findings.length > 0
               ? `Why (${findings.length})`
@@ -264,15 +251,13 @@ export function App({ session, family, head }: AppProps): ComponentChild {
   )
 }
 
-function First({
-  reader,
-  findings,
-  more,
-}: {
-  reader: Reader
-  findings: ReturnType<typeof useFindings>
-  more: () => void
-}): ComponentChild {
+interface FirstProps {
+  readonly reader: Reader
+  readonly findings: readonly Finding[] | null
+  readonly more: () => void
+}
+
+function First({ reader, findings, more }: FirstProps): ComponentChild {
   const worst = (findings ?? []).filter(({ severity }) => severity !== 'note').slice(0, FIRST_FOUND)
   if (worst.length === 0) return null
   const rest = (findings?.length ?? 0) - worst.length
@@ -381,8 +366,6 @@ const STEPS: Readonly<Record<string, (position: number, count: number) => number
   End: (_, count) => count,
 }
 
-type Input = { readonly currentTarget: HTMLInputElement }
-
 function Scrubber({ reader }: { reader: Reader }): ComponentChild {
   const { position, go, session } = reader
   const count = lengthOf(session)
@@ -413,7 +396,7 @@ function Scrubber({ reader }: { reader: Reader }): ComponentChild {
             ? 'before the first event'
             : `event ${position} of ${count}: ${described.role} ${described.subject}`
         }
-        onInput={(event: Input) => go(Number(event.currentTarget.value))}
+        onInput={(event) => go(Number(event.currentTarget.value))}
       />
       {step(1, 'One event on (j)', '›')}
       <span class="mono quiet">
@@ -443,6 +426,16 @@ function Facts({ reader }: { reader: Reader }): ComponentChild {
       {working > 0 && <span class="tone-tool">{counted(working, 'working call')}</span>}
     </div>
   )
+}
+
+const COLORS: Readonly<Record<keyof Tokens, string>> = {
+  system: '#9068b8',
+  tools: '#b8a05a',
+  user: '#4f9e6e',
+  agent: '#4d8fd1',
+  reasoning: '#c77fae',
+  calls: '#5fa9b3',
+  results: '#8a97a5',
 }
 
 interface BudgetProps {
@@ -480,18 +473,18 @@ function Budget({ tokens: args, budget, setBudget, line }: BudgetProps): Compone
           step={1000}
           style={{ width: '11ch' }}
           value={budget}
-          onInput={(event: Input) => setBudget(Math.max(0, Number(event.currentTarget.value) || 0))}
+          onInput={(event) => setBudget(Math.max(0, Number(event.currentTarget.value) || 0))}
         />
       </label>
       <span class="stack" role="img" aria-label={`tokens by part: ${message}`} title={message}>
         {TOKEN_GROUPS.map((part) => (
-          <i key={part} class={`p-${part}`} style={{ width: `${(tokens[part] / whole) * 100}%` }} />
+          <i key={part} style={{ background: COLORS[part], width: `${(tokens[part] / whole) * 100}%` }} />
         ))}
       </span>
       <span class="legend" aria-hidden="true">
         {TOKEN_GROUPS.filter((part) => tokens[part] > 0).map((part) => (
           <span key={part}>
-            <i class={`p-${part}`} />
+            <i style={{ background: COLORS[part] }} />
             {part} {digits(tokens[part])}
           </span>
         ))}

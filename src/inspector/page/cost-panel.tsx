@@ -4,12 +4,12 @@ import type { ModelUsage, Usage } from '../../context/usage.ts'
 import { startedBy, usageAt, usageIn } from '../model/replayed.ts'
 import { safe } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
-import { EventLink, Section, digits } from './parts.tsx'
+import { EventLink, numberCells, Section, Table } from './parts.tsx'
 import { type Family, lengthOf, type Reader } from './session.ts'
 
 const REPLIES = 200
 
-const HEAD = ['in', 'from cache', 'to cache', 'out', 'reasoning', 'cost'] as const
+const COLUMNS = ['Usage', 'in', 'from cache', 'to cache', 'out', 'reasoning', 'cost']
 
 export function CostPanel({ reader }: { reader: Reader }): ComponentChild {
   const { session, position, family } = reader
@@ -23,75 +23,46 @@ export function CostPanel({ reader }: { reader: Reader }): ComponentChild {
   const all = [total, ...children.flatMap((index) => spent.get(index) ?? [])]
   return (
     <div>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Usage</th>
-            {HEAD.map((name) => (
-              <th class="n" scope="col" key={name}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          <UsageRow name="up to here" usage={here} />
-          <UsageRow name="whole log" usage={total} />
-          {[...total.by_model.values()].map((usage) => (
-            <UsageRow
-              key={usage.model_name ?? ''}
-              name={`· ${safe(usage.model_name ?? 'no model named')}`}
-              usage={usage}
-            />
-          ))}
-          {children.map((index) => {
-            const usage = spent.get(index)
-            const name = `child: ${safe(titles[index]?.title ?? '')}`
-            return usage === undefined || usage === null ? (
-              <tr key={index}>
-                <td>{name}</td>
-                <td colSpan={HEAD.length}>{waitText(usage)}</td>
-              </tr>
-            ) : (
-              <UsageRow key={index} name={name} usage={usage} />
-            )
-          })}
-          {children.length > 0 && <UsageRow name="with its children" usage={sumOf(all)} />}
-        </tbody>
-      </table>
+      <Table names={COLUMNS} texts={1}>
+        <UsageRow name="up to here" usage={here} />
+        <UsageRow name="whole log" usage={total} />
+        {[...total.by_model.values()].map((usage) => (
+          <UsageRow
+            key={usage.model_name ?? ''}
+            name={`· ${safe(usage.model_name ?? 'no model named')}`}
+            usage={usage}
+          />
+        ))}
+        {children.map((index) => {
+          const usage = spent.get(index)
+          const name = `child: ${safe(titles[index]?.title ?? '')}`
+          return usage === undefined || usage === null ? (
+            <tr key={index}>
+              <td>{name}</td>
+              <td colSpan={COLUMNS.length - 1}>{waitText(usage)}</td>
+            </tr>
+          ) : (
+            <UsageRow key={index} name={name} usage={usage} />
+          )
+        })}
+        {children.length > 0 && <UsageRow name="with its children" usage={sumOf(all)} />}
+      </Table>
       <p class="quiet">{rateText(total)}</p>
       <p class="quiet" id="children">
         {childrenText(children.length, all.length - 1)}
       </p>
       <Section title={`${counted(requested.length, 'reply', 'replies')} up to here`} />
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Reply</th>
-            <th scope="col">Model</th>
-            {['in', 'from cache', 'out', 'reasoning'].map((name) => (
-              <th class="n" scope="col" key={name}>
-                {name}
-              </th>
-            ))}
+      <Table names={['Reply', 'Model', 'in', 'from cache', 'out', 'reasoning']} texts={2}>
+        {requested.slice(-REPLIES).map(({ seq, model, tokens }) => (
+          <tr key={seq}>
+            <td>
+              <EventLink reader={reader} event={seq} />
+            </td>
+            <td>{safe(model ?? '')}</td>
+            {numberCells([tokens?.input, tokens?.cache_read, tokens?.output, tokens?.reasoning])}
           </tr>
-        </thead>
-        <tbody>
-          {requested.slice(-REPLIES).map(({ seq, model, tokens }) => (
-            <tr key={seq}>
-              <td>
-                <EventLink reader={reader} event={seq} />
-              </td>
-              <td>{safe(model ?? '')}</td>
-              {[tokens?.input, tokens?.cache_read, tokens?.output, tokens?.reasoning].map((count, index) => (
-                <td class="n" key={index}>
-                  {count === undefined ? '' : digits(count)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
     </div>
   )
 }
@@ -125,32 +96,22 @@ function childrenText(children: number, counted: number): string {
   return `${counted} of ${children} conversations are counted: the ones on this page that this one started, directly or not.`
 }
 
-type Counts = Pick<
-  ModelUsage,
-  | 'prompt_tokens'
-  | 'cache_read_tokens'
-  | 'cache_write_tokens'
-  | 'completion_tokens'
-  | 'reasoning_tokens'
-  | 'cost'
->
+/** The counts of a row, in the order of the columns. */
+const COUNTS = [
+  'prompt_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'completion_tokens',
+  'reasoning_tokens',
+] as const
+
+type Counts = Pick<ModelUsage, (typeof COUNTS)[number] | 'cost'>
 
 function UsageRow({ name, usage }: { name: string; usage: Counts }): ComponentChild {
-  const counts = [
-    usage.prompt_tokens,
-    usage.cache_read_tokens,
-    usage.cache_write_tokens,
-    usage.completion_tokens,
-    usage.reasoning_tokens,
-  ]
   return (
     <tr>
       <td>{name}</td>
-      {counts.map((count, index) => (
-        <td class="n" key={index}>
-          {digits(count)}
-        </td>
-      ))}
+      {numberCells(COUNTS.map((field) => usage[field]))}
       <td class="n">
         {usage.cost === 0 ? '' : usage.cost.toLocaleString('en', { maximumFractionDigits: 4 })}
       </td>
@@ -160,14 +121,8 @@ function UsageRow({ name, usage }: { name: string; usage: Counts }): ComponentCh
 
 function sumOf(all: readonly Usage[]): Counts {
   const sum = (field: keyof Counts): number => all.reduce((total, usage) => total + usage[field], 0)
-  return {
-    prompt_tokens: sum('prompt_tokens'),
-    cache_read_tokens: sum('cache_read_tokens'),
-    cache_write_tokens: sum('cache_write_tokens'),
-    completion_tokens: sum('completion_tokens'),
-    reasoning_tokens: sum('reasoning_tokens'),
-    cost: sum('cost'),
-  }
+  const sums = Object.fromEntries(COUNTS.map((field) => [field, sum(field)]))
+  return { ...(sums as Record<(typeof COUNTS)[number], number>), cost: sum('cost') }
 }
 
 const rateText = ({ cache_hit_rate, prompt_tokens }: Usage): string =>

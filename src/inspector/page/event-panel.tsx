@@ -14,6 +14,7 @@ import {
   describe,
   Json,
   kindText,
+  More,
   Pairs,
   Section,
   digits,
@@ -108,22 +109,17 @@ function explained(reader: Reader, event: string | number): ReturnType<typeof ex
 
 const MAX_SHOWN = 300
 
-const SEVERITIES = { error: 'error', warning: 'warning', note: 'note' } as const
+interface FindingProps {
+  readonly reader: Reader
+  readonly finding: Finding
+  readonly rule: boolean
+}
 
-export function FindingItem({
-  reader,
-  finding,
-  rule,
-}: {
-  reader: Reader
-  finding: Finding
-  rule: boolean
-}): ComponentChild {
+export function FindingItem({ reader, finding, rule }: FindingProps): ComponentChild {
   const { severity, text, law, ids, seq, cost } = finding
-  const sentence = law === null ? null : sentenceOf(law)
   return (
     <li>
-      <span class={`sev sev-${severity}`}>{SEVERITIES[severity]}</span>
+      <span class={`sev sev-${severity}`}>{severity}</span>
       <div>
         {safe(text)}{' '}
         {ids.length === 0 ? (
@@ -136,7 +132,7 @@ export function FindingItem({
             {finding.rule}: {ruleOf(finding.rule) ?? ''}
           </p>
         )}
-        {rule && law !== null && <p class="rule">{`Law ${law}: ${sentence ?? ''}`}</p>}
+        {rule && law !== null && <p class="rule">{`Law ${law}: ${sentenceOf(law) ?? ''}`}</p>}
         {rule && cost !== undefined && (
           <p class="rule">{`Cost: about ${digits(cost.cacheTokens)} tokens read again, ${digits(cost.reasoningTokens)} of thinking lost.`}</p>
         )}
@@ -145,38 +141,35 @@ export function FindingItem({
   )
 }
 
-export function WhyPanel({
-  reader,
-  findings: result,
-}: {
-  reader: Reader
-  findings: readonly Finding[] | null
-}): ComponentChild {
-  const notes = reader.session.replayed.document.notes
+interface WhyProps {
+  readonly reader: Reader
+  readonly findings: readonly Finding[] | null
+}
+
+export function WhyPanel({ reader, findings }: WhyProps): ComponentChild {
+  const { loaded, document } = reader.session.replayed
   return (
     <div>
-      {reader.session.replayed.loaded.length > LONG_LOG && (
+      {loaded.length > LONG_LOG && (
         <p class="note">The log is too long to check requests and secrets here; use colloquy why.</p>
       )}
-      {result === null && (
+      {findings === null && (
         <p class="quiet" role="status">
           Looking…
         </p>
       )}
-      {result?.length === 0 && <p>Nothing was repaired or omitted, and no law is broken.</p>}
-      {result !== null && result.length > 0 && <h2>{counted(result.length, 'finding')}</h2>}
+      {findings?.length === 0 && <p>Nothing was repaired or omitted, and no law is broken.</p>}
+      {findings !== null && findings.length > 0 && <h2>{counted(findings.length, 'finding')}</h2>}
       <ul class="list">
-        {(result ?? []).slice(0, MAX_SHOWN).map((finding, index) => (
+        {findings?.slice(0, MAX_SHOWN).map((finding, index) => (
           <FindingItem key={index} reader={reader} finding={finding} rule />
         ))}
       </ul>
-      {(result?.length ?? 0) > MAX_SHOWN && (
-        <p class="quiet">{`and ${(result?.length ?? 0) - MAX_SHOWN} more`}</p>
-      )}
-      {notes.length > 0 && [
+      <More count={(findings?.length ?? 0) - MAX_SHOWN} />
+      {document.notes.length > 0 && [
         <h2>Records that became no event</h2>,
         <ul>
-          {notes.map((note) => (
+          {document.notes.map((note) => (
             <li key={note}>{safe(note)}</li>
           ))}
         </ul>,

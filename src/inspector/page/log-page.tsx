@@ -6,8 +6,6 @@ import { App } from './app.tsx'
 import { ConversationLink } from './parts.tsx'
 import { type Family, lengthOf, type Session } from './session.ts'
 
-type Select = { readonly currentTarget: HTMLSelectElement }
-
 interface LogPageProps {
   readonly session: Session | null
   readonly message: string
@@ -30,10 +28,7 @@ export function LogPage({ session, message, family, name, isLive, tools }: LogPa
     titles.length > 1 && (
       <label>
         <span class="out">Conversation</span>
-        <select
-          value={String(index)}
-          onChange={(event: Select) => family.choose(Number(event.currentTarget.value))}
-        >
+        <select value={String(index)} onChange={(event) => family.choose(Number(event.currentTarget.value))}>
           {titles.map((each, index) => (
             <option key={index} value={String(index)}>
               {each.parent === null ? '' : '↳ '}

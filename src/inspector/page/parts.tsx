@@ -27,15 +27,13 @@ export function describe(of: Entry | Event): Described {
   return description
 }
 
-export function EventLink({
-  reader,
-  event,
-  text,
-}: {
-  reader: Reader
-  event: string | number
-  text?: string
-}): ComponentChild {
+interface LinkProps {
+  readonly reader: Reader
+  readonly event: string | number
+  readonly text?: string
+}
+
+export function EventLink({ reader, event, text }: LinkProps): ComponentChild {
   return (
     <button type="button" class="link mono" onClick={() => reader.goTo(event)}>
       {text ?? safe(typeof event === 'number' ? `#${event + 1}` : event)}
@@ -43,15 +41,13 @@ export function EventLink({
   )
 }
 
-export function EventLinks({
-  reader,
-  ids,
-  limit = 6,
-}: {
-  reader: Reader
-  ids: readonly string[]
-  limit?: number
-}): ComponentChild {
+interface LinksProps {
+  readonly reader: Reader
+  readonly ids: readonly string[]
+  readonly limit?: number
+}
+
+export function EventLinks({ reader, ids, limit = 6 }: LinksProps): ComponentChild {
   const some = ids.slice(0, limit)
   return (
     <span>
@@ -157,18 +153,78 @@ export const captionOf = ({ subject, text }: Described): ComponentChild => (
   </span>
 )
 
-export const Section = ({
-  title,
-  children,
-}: {
-  title: string
-  children?: ComponentChildren
-}): ComponentChild => (
+export const wordsOf = (described: Described): ComponentChild => [
+  roleOf(described),
+  <span class="words">{captionOf(described)}</span>,
+]
+
+/** Whether one of these properties differs. */
+export const differ = <T extends object>(a: T, b: T, names: readonly (keyof T)[]): boolean =>
+  names.some((name) => a[name] !== b[name])
+
+/** Says how many items of a list are not shown. */
+export const More = ({ count }: { count: number }): ComponentChild =>
+  count > 0 && <p class="quiet">{`and ${count} more`}</p>
+
+interface SectionProps {
+  readonly title: string
+  readonly children?: ComponentChildren
+}
+
+export const Section = ({ title, children }: SectionProps): ComponentChild => (
   <section>
     <h2>{title}</h2>
     {children}
   </section>
 )
+
+interface TableProps {
+  readonly id?: string
+  /** Names of the columns, after the number of columns of texts; the others have numbers. */
+  readonly names: readonly string[]
+  readonly texts: number
+  readonly children: ComponentChildren
+}
+
+export const Table = ({ id, names, texts, children }: TableProps): ComponentChild => (
+  <table id={id}>
+    <thead>
+      <tr>
+        {names.map((name, index) => (
+          <th class={index < texts ? undefined : 'n'} scope="col" key={name}>
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+    <tbody>{children}</tbody>
+  </table>
+)
+
+/** Cells of numbers; undefined is an empty cell. */
+export const numberCells = (counts: readonly (number | undefined)[]): ComponentChild =>
+  counts.map((count, index) => (
+    <td class="n" key={index}>
+      {count === undefined ? '' : digits(count)}
+    </td>
+  ))
+
+interface FoldProps {
+  readonly class?: string
+  readonly summary: ComponentChild
+  /** Returns the content, which is rendered only while it is open. */
+  readonly children: () => ComponentChild
+}
+
+export function Fold({ summary, children, ...look }: FoldProps): ComponentChild {
+  const [open, setOpen] = useState(false)
+  return (
+    <details {...look} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      {summary}
+      {open && children()}
+    </details>
+  )
+}
 
 export const Pairs = ({ rows }: { rows: readonly (readonly [string, ComponentChild])[] }): ComponentChild => (
   <dl class="pairs">{rows.map(([name, value]) => [<dt>{name}</dt>, <dd>{value}</dd>])}</dl>

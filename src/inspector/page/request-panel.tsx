@@ -4,7 +4,7 @@ import type { State } from '../../state/state.ts'
 import { glimpse } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
 import { type Difference, differenceAt, type Form, FORMS, type Request, requestOf } from '../model/request.ts'
-import { Copy, EventLink, describe, Json, digits } from './parts.tsx'
+import { Copy, describe, digits, EventLink, Fold, Json } from './parts.tsx'
 import type { Reader } from './session.ts'
 import { maskSecrets } from '../../event/mask.ts'
 
@@ -91,12 +91,7 @@ function Written({ reader, state, form, setForm, isReal }: RequestProps): Compon
 const FormPicker = ({ form, setForm }: { form: Form; setForm: (form: Form) => void }): ComponentChild => (
   <label>
     Sent as{' '}
-    <select
-      value={form}
-      onChange={(event: { readonly currentTarget: HTMLSelectElement }) =>
-        setForm(event.currentTarget.value as Form)
-      }
-    >
+    <select value={form} onChange={(event) => setForm(event.currentTarget.value as Form)}>
       {Object.entries(FORMS).map(([value, name]) => (
         <option key={value} value={value}>
           {name}
@@ -114,15 +109,13 @@ function lookOf({ before, shared, broken }: Difference, index: number): string {
 
 const PLACES = { system: 'the system prompt', tools: 'the tools', message: 'message' } as const
 
-function Compared({
-  reader,
-  difference,
-  request,
-}: {
-  reader: Reader
-  difference: Difference
-  request: Request
-}): ComponentChild {
+interface ComparedProps {
+  readonly reader: Reader
+  readonly difference: Difference
+  readonly request: Request
+}
+
+function Compared({ reader, difference, request }: ComparedProps): ComponentChild {
   const { before, shared, broken } = difference
   if (before === null) return <p class="note">This would be the first request.</p>
   const reply = (
@@ -187,18 +180,16 @@ function roleOf(message: unknown): string {
 }
 
 function MessageBlock({ role, value, look }: { role: string; value: unknown; look: string }): ComponentChild {
-  const [open, setOpen] = useState(false)
+  const summary = (
+    <summary>
+      <span class="role">{role}</span>
+      <span class="words">{gist(value)}</span>
+    </summary>
+  )
   return (
-    <details
-      class={`sent${look}`}
-      onToggle={(event: { readonly currentTarget: HTMLDetailsElement }) => setOpen(event.currentTarget.open)}
-    >
-      <summary>
-        <span class="role">{role}</span>
-        <span class="words">{gist(value)}</span>
-      </summary>
-      {open && <Json value={value} label={role} />}
-    </details>
+    <Fold class={`sent${look}`} summary={summary}>
+      {() => <Json value={value} label={role} />}
+    </Fold>
   )
 }
 

@@ -9,8 +9,6 @@ import { extended } from '../model/replayed.ts'
 import { LogPage } from './log-page.tsx'
 import { linesIn, linkWith, named, openLog, rename, type Session, sessionOf } from './session.ts'
 
-type Submit = { readonly currentTarget: HTMLFormElement; readonly preventDefault: () => void }
-
 export function ServicePage(): ComponentChild {
   const [key, setKey] = useState('')
   const [titles, setTitles] = useState<readonly LogTitle[] | null>(null)
@@ -25,7 +23,7 @@ export function ServicePage(): ComponentChild {
   return (
     <form
       class="login"
-      onSubmit={(event: Submit) => {
+      onSubmit={(event) => {
         event.preventDefault()
         setKey(String(new FormData(event.currentTarget).get('key') ?? ''))
       }}
@@ -45,13 +43,12 @@ export function ServicePage(): ComponentChild {
   )
 }
 
-function Conversations({
-  titles,
-  password,
-}: {
-  titles: readonly LogTitle[]
-  password: string
-}): ComponentChild {
+interface ConversationsProps {
+  readonly titles: readonly LogTitle[]
+  readonly password: string
+}
+
+function Conversations({ titles, password }: ConversationsProps): ComponentChild {
   const [all, setAll] = useState(titles)
   const [index, setIndex] = useState(() => Math.max(0, indexOfLog(titles, named('conversation'))))
   const chosen = all[index]
@@ -176,11 +173,19 @@ async function fetchWithKey(
   return response
 }
 
-async function findTexts(query: string, cursor: string | null, key: string): Promise<HitPage> {
-  const page = cursor === null ? '' : `&page_id=${encodeURIComponent(cursor)}`
-  const path = `api/conversations/search-text?include_results=true&query=${encodeURIComponent(query)}${page}`
-  return (await (await fetchWithKey(path, key)).json()) as HitPage
+async function fetchJson<T>(path: string, key: string): Promise<T> {
+  const response = await fetchWithKey(path, key)
+  return (await response.json()) as T
 }
+
+const pageQuery = (cursor: string | null): string =>
+  cursor === null ? '' : `&page_id=${encodeURIComponent(cursor)}`
+
+const findTexts = (query: string, cursor: string | null, key: string): Promise<HitPage> =>
+  fetchJson(
+    `api/conversations/search-text?include_results=true&query=${encodeURIComponent(query)}${pageQuery(cursor)}`,
+    key,
+  )
 
 const MAX_TITLES = 2000
 
@@ -209,28 +214,22 @@ const listedTitle = ({ id, title, parent_conversation_id: parent }: Listed): Log
   call: null,
 })
 
-async function listPage(key: string, next = ''): Promise<ListPage> {
-  const response = await fetchWithKey(`api/conversations/search?limit=100${next}`, key)
-  return (await response.json()) as ListPage
-}
+const listPage = (key: string, cursor: string | null = null): Promise<ListPage> =>
+  fetchJson(`api/conversations/search?limit=100${pageQuery(cursor)}`, key)
 
-async function readTitle(id: string, key: string): Promise<LogTitle> {
-  try {
-    const response = await fetchWithKey(`api/conversations/${encodeURIComponent(id)}`, key)
-    return listedTitle((await response.json()) as Listed)
-  } catch {
-    return listedTitle({ id })
-  }
-}
+const readTitle = (id: string, key: string): Promise<LogTitle> =>
+  fetchJson<Listed>(`api/conversations/${encodeURIComponent(id)}`, key)
+    .catch(() => ({ id }))
+    .then(listedTitle)
 
 async function listConversations(key: string, linked: string | null): Promise<LogTitle[]> {
   const titles: LogTitle[] = []
-  for (let next = ''; titles.length < MAX_TITLES;) {
+  for (let cursor: string | null = null; titles.length < MAX_TITLES;) {
     // oxlint-disable-next-line no-await-in-loop -- each page names the next
-    const { items, next_page_id: page } = await listPage(key, next)
+    const { items, next_page_id }: ListPage = await listPage(key, cursor)
     titles.push(...items.map(listedTitle))
-    if (page === null || page === undefined) break
-    next = `&page_id=${encodeURIComponent(page)}`
+    cursor = next_page_id ?? null
+    if (cursor === null) break
   }
   if (linked !== null && indexOfLog(titles, linked) < 0) titles.push(await readTitle(linked, key))
   return titles
@@ -365,7 +364,7 @@ function TextSearch({ find, titleOf, choose }: TextSearchProps): ComponentChild 
       <div class="hits">
         <form
           role="search"
-          onSubmit={(event: Submit) => {
+          onSubmit={(event) => {
             event.preventDefault()
             setPage(null)
             search(String(new FormData(event.currentTarget).get('query') ?? ''), [], null)

@@ -99,22 +99,36 @@ export async function* linesIn(body: ReadableStream<Uint8Array>): AsyncGenerator
   if (parts.join('') !== '') yield parts.join('')
 }
 
-/** Maximum time for which the page is blocked, in milliseconds. */
-const TURN = 40
-
-export async function openLog(document: LogDocument, tell: (done: number) => void): Promise<Session> {
-  const steps = replaying(document)
-  let turn = performance.now()
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) return sessionOf(step.value)
-    if (performance.now() - turn < TURN) continue
-    tell(step.value)
-    // oxlint-disable-next-line no-await-in-loop -- the page is drawn meanwhile
-    await new Promise((resume) => setTimeout(resume, 0))
-    turn = performance.now()
-  }
+interface Turns {
+  /** Milliseconds until the first turn. Default: 0. */
+  readonly after?: number
+  /** Maximum milliseconds of a turn, in which the page is blocked. */
+  readonly turn: number
 }
+
+/** Takes steps in short turns, and reports the last step of each. Returns a function that stops. */
+export function inTurns<Step, Result>(
+  steps: Generator<Step, Result>,
+  { after = 0, turn }: Turns,
+  report: (step: IteratorResult<Step, Result>) => void,
+): () => void {
+  const take = (): void => {
+    const until = performance.now() + turn
+    let step = steps.next()
+    while (step.done !== true && performance.now() < until) step = steps.next()
+    if (step.done !== true) timer = setTimeout(take, 0)
+    report(step)
+  }
+  let timer = setTimeout(take, after)
+  return () => clearTimeout(timer)
+}
+
+export const openLog = (document: LogDocument, tell: (done: number) => void): Promise<Session> =>
+  new Promise((resolve) =>
+    inTurns(replaying(document), { turn: 40 }, ({ done, value }) =>
+      done === true ? resolve(sessionOf(value)) : tell(value),
+    ),
+  )
 
 export function sessionOf(replayed: Replayed): Session {
   let asks: readonly Ask[] | null = null

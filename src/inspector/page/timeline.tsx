@@ -3,10 +3,9 @@
 import { Component, type ComponentChild, createRef } from 'preact'
 import type { Entry } from '../../log/entry.ts'
 import { type Lanes, NO_COLUMN } from '../model/lanes.ts'
-import { describe, roleOf, captionOf, digits } from './parts.tsx'
+import { captionOf, describe, differ, digits, Fold, roleOf } from './parts.tsx'
 import { lengthOf, type Reader, type Session } from './session.ts'
-import { useMemo, useState } from 'preact/hooks'
-import { type SearchFilter, kindCounts } from '../model/search.ts'
+import { firstIndex, kindCounts, type SearchFilter } from '../model/search.ts'
 import { safe } from '../glimpse.ts'
 
 /** Height of a row in pixels, as in the style sheet. */
@@ -149,13 +148,8 @@ function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
 function selectedRow({ reader, matches: result }: TimelineProps): number {
   const seq = reader.position - 1
   if (result === null) return seq
-  let low = 0
-  for (let high = result.length; low < high;) {
-    const middle = (low + high) >>> 1
-    if ((result[middle] ?? 0) < seq) low = middle + 1
-    else high = middle
-  }
-  return result[low] === seq ? low : -1
+  const index = firstIndex(0, result.length, (at) => (result[at] ?? 0) >= seq)
+  return result[index] === seq ? index : -1
 }
 
 /** The content of a row is created again only if its entry, lanes or flag change. */
@@ -164,23 +158,13 @@ class TimelineRow extends Component<RowProps> {
   #of: RowProps | null = null
 
   override shouldComponentUpdate(next: RowProps): boolean {
-    const now = this.props
-    return (
-      next.entry !== now.entry ||
-      next.index !== now.index ||
-      next.count !== now.count ||
-      next.lanes !== now.lanes ||
-      next.picked !== now.picked ||
-      next.look !== now.look ||
-      next.flag !== now.flag
-    )
+    return differ(next, this.props, ['entry', 'index', 'count', 'lanes', 'picked', 'look', 'flag'])
   }
 
   override render(props: RowProps): ComponentChild {
-    const { entry, index, count, lanes, picked, look, flag, go } = props
+    const { entry, index, count, picked, look, go } = props
     const last = this.#of
-    if (last === null || last.entry !== entry || last.lanes !== lanes || last.flag !== flag)
-      this.#holds = insideOf(props)
+    if (last === null || differ(last, props, ['entry', 'lanes', 'flag'])) this.#holds = insideOf(props)
     this.#of = props
     return (
       <div
@@ -249,8 +233,6 @@ function laneOf(lanes: Lanes, seq: number, isReal: boolean, look = ''): Componen
   )
 }
 
-type Input = { readonly currentTarget: HTMLInputElement }
-
 interface LogToolsProps {
   readonly session: Session
   readonly filter: SearchFilter
@@ -259,8 +241,6 @@ interface LogToolsProps {
 }
 
 export function LogTools({ session, filter, setFilter, count }: LogToolsProps): ComponentChild {
-  const [open, setOpen] = useState(false)
-  const kinds = useMemo(() => (open ? kindCounts(session.replayed) : []), [session, open])
   const toggle = (kind: string): void => {
     const hidden = new Set(filter.hidden)
     if (!hidden.delete(kind)) hidden.add(kind)
@@ -275,30 +255,26 @@ export function LogTools({ session, filter, setFilter, count }: LogToolsProps): 
         placeholder="Search events (/)"
         aria-label="Search events"
         value={filter.text}
-        onInput={(event: Input) => setFilter({ ...filter, text: event.currentTarget.value })}
+        onInput={(event) => setFilter({ ...filter, text: event.currentTarget.value })}
       />
-      <details
-        class="menu"
-        onToggle={(event: { readonly currentTarget: HTMLDetailsElement }) =>
-          setOpen(event.currentTarget.open)
-        }
-      >
-        <summary>{isNarrow ? `Kinds −${filter.hidden.size}` : 'Kinds'}</summary>
-        <div>
-          {kinds.map(([kind, many]) => (
-            <label key={kind}>
-              <input type="checkbox" checked={!filter.hidden.has(kind)} onChange={() => toggle(kind)} />
-              {safe(kind)}
-              <span class="count">{digits(many)}</span>
-            </label>
-          ))}
-          {isNarrow && (
-            <button type="button" onClick={() => setFilter({ ...filter, hidden: new Set() })}>
-              Show all kinds
-            </button>
-          )}
-        </div>
-      </details>
+      <Fold class="menu" summary={<summary>{isNarrow ? `Kinds −${filter.hidden.size}` : 'Kinds'}</summary>}>
+        {() => (
+          <div>
+            {kindCounts(session.replayed).map(([kind, count]) => (
+              <label key={kind}>
+                <input type="checkbox" checked={!filter.hidden.has(kind)} onChange={() => toggle(kind)} />
+                {safe(kind)}
+                <span class="count">{digits(count)}</span>
+              </label>
+            ))}
+            {isNarrow && (
+              <button type="button" onClick={() => setFilter({ ...filter, hidden: new Set() })}>
+                Show all kinds
+              </button>
+            )}
+          </div>
+        )}
+      </Fold>
       <span class="quiet mono" role="status" style={{ alignSelf: 'center' }}>
         {count === lengthOf(session) ? '' : `${digits(count)} found`}
       </span>

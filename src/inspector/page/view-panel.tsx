@@ -10,13 +10,16 @@ import { childNames, workSpans, workStatus } from '../model/calls.ts'
 import { type Reading, tokensOfUnit, totalOf, type UnitRow, unitRows } from '../model/view-reading.ts'
 import {
   ConversationLink,
+  describe,
+  differ,
+  digits,
   EventLink,
   EventLinks,
-  describe,
-  roleOf,
-  captionOf,
+  Fold,
+  More,
   Section,
-  digits,
+  Table,
+  wordsOf,
 } from './parts.tsx'
 import { positionIn, type Reader, stateHere } from './session.ts'
 import { countIn, removedWholeUnits } from '../../explain/removal.ts'
@@ -25,17 +28,14 @@ import { unitEvents } from '../../view/units.ts'
 
 const UNITS = 40
 
-export function ViewPanel({
-  reader,
-  state,
-  reading,
-  budgetCut,
-}: {
-  reader: Reader
-  state: State
-  reading: Reading | null
-  budgetCut: number
-}): ComponentChild {
+interface ViewProps {
+  readonly reader: Reader
+  readonly state: State
+  readonly reading: Reading | null
+  readonly budgetCut: number
+}
+
+export function ViewPanel({ reader, state, reading, budgetCut }: ViewProps): ComponentChild {
   const [more, setMore] = useState(0)
   const { view } = state.branch
   const limit = UNITS * (more + 1)
@@ -114,21 +114,14 @@ interface UnitProps {
   readonly isLine: boolean
 }
 
-function holds({ unit }: UnitRow, id: string): boolean {
-  for (const item of unitEvents(unit)) if (item.id === id) return true
-  return false
-}
+const holds = ({ unit }: UnitRow, id: string): boolean => [...unitEvents(unit)].some((item) => item.id === id)
 
 class UnitBox extends Component<UnitProps> {
   override shouldComponentUpdate(next: UnitProps): boolean {
     const now = this.props
     return (
-      next.row.unit !== now.row.unit ||
-      next.row.position !== now.row.position ||
-      next.row.isCut !== now.row.isCut ||
-      next.isPicked !== now.isPicked ||
-      next.isOver !== now.isOver ||
-      next.isLine !== now.isLine
+      differ(next.row, now.row, ['unit', 'position', 'isCut']) ||
+      differ(next, now, ['isPicked', 'isOver', 'isLine'])
     )
   }
 
@@ -146,21 +139,17 @@ class UnitBox extends Component<UnitProps> {
       <div class={`unit ${unit.type}${look}`}>
         <span class="at">{isPending ? '…' : String(position)}</span>
         <div class="body">
-          {Array.from(unitEvents(unit), (item, number) => {
-            const described = describe(item.event)
-            return (
-              <div class="item">
-                {roleOf(described)}
-                <span class="words">{captionOf(described)}</span>
-                {number === 0 && tokens > 0 && (
-                  <span class="tok" title="estimated tokens">
-                    {digits(tokens)}
-                  </span>
-                )}
-                {EventLink({ reader, event: summaryOf ?? item.id, text: '↗' })}
-              </div>
-            )
-          })}
+          {Array.from(unitEvents(unit), (item, number) => (
+            <div class="item">
+              {wordsOf(describe(item.event))}
+              {number === 0 && tokens > 0 && (
+                <span class="tok" title="estimated tokens">
+                  {digits(tokens)}
+                </span>
+              )}
+              {EventLink({ reader, event: summaryOf ?? item.id, text: '↗' })}
+            </div>
+          ))}
           {isPending && <p class="tone-warn">out of the view until its results are there</p>}
           {summaryOf !== null && <Condensed key={summaryOf} reader={reader} id={summaryOf} />}
         </div>
@@ -170,7 +159,6 @@ class UnitBox extends Component<UnitProps> {
 }
 
 function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChild {
-  const [open, setOpen] = useState(false)
   const last = reader.session.replayed.states.at(-1)
   const entry = last === undefined ? undefined : findEventIn(last.log, id)
   const taken = useMemo(
@@ -178,30 +166,29 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
     [entry, last],
   )
   if (entry === undefined) return null
-  const items = open ? taken.flatMap((unit) => [...unitEvents(unit)]) : []
   return (
-    <details
-      onToggle={(toggled: { readonly currentTarget: HTMLDetailsElement }) =>
-        setOpen(toggled.currentTarget.open)
-      }
+    <Fold
+      summary={<summary class="quiet">{`replaces ${counted(countIn(taken), 'event')} of the view`}</summary>}
     >
-      <summary class="quiet">{`replaces ${counted(countIn(taken), 'event')} of the view`}</summary>
-      {items.slice(0, 200).map((item) => {
-        const described = describe(item.event)
-        return (
-          <div class="item quiet" key={item.id}>
-            {roleOf(described)}
-            <span class="words">{captionOf(described)}</span>
-            <EventLink reader={reader} event={item.id} text="↗" />
-          </div>
-        )
-      })}
-      {items.length > 200 && <p class="quiet">{`and ${items.length - 200} more`}</p>}
-    </details>
+      {() => {
+        const items = taken.flatMap((unit) => [...unitEvents(unit)])
+        return [
+          items.slice(0, ROWS).map(({ id, event }) => (
+            <div class="item quiet" key={id}>
+              {wordsOf(describe(event))}
+              <EventLink reader={reader} event={id} text="↗" />
+            </div>
+          )),
+          <More count={items.length - ROWS} />,
+        ]
+      }}
+    </Fold>
   )
 }
 
 const ROWS = 200
+
+const CALL_COLUMNS = ['Call', 'Status', 'Working result', 'Completion', 'Progress', 'Task']
 
 export function CallsPanel({ reader }: { reader: Reader }): ComponentChild {
   const { session, position, family } = reader
@@ -219,38 +206,27 @@ export function CallsPanel({ reader }: { reader: Reader }): ComponentChild {
       <Section title={`${counted(spans.length, 'call')} of the branch worked after the reply`}>
         {rest > 0 && <p class="quiet">{`${counted(rest, 'earlier call')} not shown`}</p>}
         {spans.length > 0 && (
-          <table id="calls">
-            <thead>
-              <tr>
-                {['Call', 'Status', 'Working result', 'Completion', 'Progress', 'Task'].map((name) => (
-                  <th scope="col" key={name}>
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {spans.slice(-ROWS).map((span) => {
-                const { action, result, end } = span
-                const { outcome, task, progress } = workStatus(replayed, position, span)
-                const { role, tone } = WORK_STATUSES[outcome]
-                return (
-                  <tr key={action.seq}>
-                    <td>
-                      <EventLink reader={reader} event={action.seq} text={glimpse(action.event.tool_name)} />
-                    </td>
-                    <td class={`tone-${tone}`}>{role}</td>
-                    <td>
-                      <EventLink reader={reader} event={result.seq} />
-                    </td>
-                    <td>{end !== null && <EventLink reader={reader} event={end.seq} />}</td>
-                    <td>{progress !== null && shortened(progressText(maskSecrets(progress)))}</td>
-                    <td class="mono">{task !== null && shortened(JSON.stringify(maskSecrets(task)))}</td>
-                  </tr>
-                )
-              })}
-            </tbody>
-          </table>
+          <Table id="calls" names={CALL_COLUMNS} texts={CALL_COLUMNS.length}>
+            {spans.slice(-ROWS).map((span) => {
+              const { action, result, end } = span
+              const { outcome, task, progress } = workStatus(replayed, position, span)
+              const { role, tone } = WORK_STATUSES[outcome]
+              return (
+                <tr key={action.seq}>
+                  <td>
+                    <EventLink reader={reader} event={action.seq} text={glimpse(action.event.tool_name)} />
+                  </td>
+                  <td class={`tone-${tone}`}>{role}</td>
+                  <td>
+                    <EventLink reader={reader} event={result.seq} />
+                  </td>
+                  <td>{end !== null && <EventLink reader={reader} event={end.seq} />}</td>
+                  <td>{progress !== null && shortened(progressText(maskSecrets(progress)))}</td>
+                  <td class="mono">{task !== null && shortened(JSON.stringify(maskSecrets(task)))}</td>
+                </tr>
+              )
+            })}
+          </Table>
         )}
       </Section>
       {children.length > 0 && (
@@ -266,7 +242,7 @@ export function CallsPanel({ reader }: { reader: Reader }): ComponentChild {
               </li>
             ))}
           </ul>
-          {children.length > ROWS && <p class="quiet">{`and ${children.length - ROWS} more`}</p>}
+          <More count={children.length - ROWS} />
         </Section>
       )}
     </div>

@@ -14,9 +14,6 @@ import { ViewPanel } from './view-panel.tsx'
 
 const SUMMARY = '[This part was condensed.]'
 
-type Input = { readonly currentTarget: HTMLInputElement }
-type Select = { readonly currentTarget: HTMLSelectElement }
-
 interface WhatIfProps {
   readonly reader: Reader
   readonly state: State
@@ -40,7 +37,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
         min={0}
         max={length}
         value={value}
-        onInput={(event: Input) => set(Math.floor(Number(event.currentTarget.value)) || 0)}
+        onInput={(event) => set(Math.floor(Number(event.currentTarget.value)) || 0)}
       />
     </label>
   )
@@ -73,9 +70,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
             type="number"
             min={4}
             value={limit}
-            onInput={(event: Input) =>
-              setLimit(Math.max(4, Math.floor(Number(event.currentTarget.value)) || 4))
-            }
+            onInput={(event) => setLimit(Math.max(4, Math.floor(Number(event.currentTarget.value)) || 4))}
           />{' '}
           events
         </label>
@@ -98,7 +93,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
             HEAD at{' '}
             <select
               value=""
-              onChange={(event: Select) =>
+              onChange={(event) =>
                 event.currentTarget.value !== '' && setChange({ type: 'leaf', id: event.currentTarget.value })
               }
             >
