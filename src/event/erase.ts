@@ -1,9 +1,11 @@
 /** Replaces an event's content with placeholders, without changing the log's tree, calls and units. */
 
+import { WORKING } from './completion.ts'
 import { isObject } from './json.ts'
+import type { EventKind } from './kinds.ts'
 import { type Fact, isQuarantined } from './quarantine.ts'
 import { replyOf } from './reply.ts'
-import { isTextPart, type JsonObject, type JsonValue, type Message, type TextContent } from './shapes.ts'
+import { isTextPart, type JsonValue, type Message, type TextContent } from './shapes.ts'
 import { hasText } from './text.ts'
 import type { ActionEvent, Event, EventOf, MessageEvent } from './types.ts'
 
@@ -23,6 +25,41 @@ const FOLDED: ReadonlySet<unknown> = new Set([
   'erased',
 ])
 
+/** Fields that an erased event keeps, and texts that become the placeholder unless they are blank. */
+interface Erasure<K extends EventKind> {
+  readonly kept?: readonly (keyof EventOf<K>)[]
+  readonly texts?: readonly (keyof EventOf<K>)[]
+}
+
+// oxfmt-ignore
+const ERASURES: { readonly [K in EventKind]: Erasure<K> } = {
+  ServerErrorEvent: { kept: ['code'], texts: ['detail'] },
+  ACPToolCallEvent: { kept: ['tool_call_id', 'status', 'tool_kind', 'is_error'], texts: ['title'] },
+  Condensation: { kept: ['llm_response_id', 'forgotten_event_ids', 'summary_offset'], texts: ['summary'] },
+  CondensationRequest: {},
+  CondensationSummaryEvent: { texts: ['summary'] },
+  ConversationErrorEvent: { kept: ['code'], texts: ['detail'] },
+  ConversationStateUpdateEvent: { kept: ['key'] },
+  HookExecutionEvent: {
+    kept: ['hook_event_type', 'success', 'exit_code', 'tool_name', 'blocked', 'action_id', 'message_id'],
+    texts: ['hook_command'],
+  },
+  LLMCompletionLogEvent: { kept: ['model_name', 'usage_id'], texts: ['filename', 'log_data'] },
+  ActionEvent: { kept: ['tool_name', 'tool_call_id', 'llm_response_id', 'security_risk'] },
+  MessageEvent: { kept: ['llm_response_id', 'activated_skills'] },
+  AgentErrorEvent: { kept: ['tool_name', 'tool_call_id'], texts: ['error'] },
+  ObservationEvent: { kept: ['tool_name', 'tool_call_id', 'action_id'] },
+  UserRejectObservation: {
+    kept: ['tool_name', 'tool_call_id', 'action_id', 'rejection_source'],
+    texts: ['rejection_reason'],
+  },
+  SystemPromptEvent: { kept: ['tools'] },
+  StreamingDeltaEvent: {},
+  TokenEvent: {},
+  InterruptEvent: {},
+  PauseEvent: {},
+}
+
 /**
  * Erases texts, files, arguments, reasoning and names of people. Keeps id, parent, time, kind, source,
  * references to events, codes, statuses, usage, tool definitions, and names of tools, skills and models. An
@@ -30,93 +67,37 @@ const FOLDED: ReadonlySet<unknown> = new Set([
  */
 export function erasedFact(fact: Fact): Fact {
   if (isQuarantined(fact)) return Object.freeze({ ...fact, raw: ERASED, issues: [] })
-  const base = pick(fact, 'id', 'timestamp', 'parent_id', 'kind', 'source')
-  return Object.freeze({ ...base, ...erasableContent(fact) }) as object as Event
+  const { kept = [], texts = [] } = ERASURES[fact.kind] as Erasure<EventKind>
+  const stored = pick(fact, 'id', 'timestamp', 'parent_id', 'kind', 'source', ...kept, ...texts)
+  const erased = texts.filter((field) => hasText(fact[field])).map((field) => [field, ERASED])
+  return Object.freeze({ ...stored, ...Object.fromEntries(erased), ...otherContent(fact) }) as object as Event
 }
 
-function erasableContent(event: Event): object {
+function otherContent(event: Event): object {
   switch (event.kind) {
-    case 'ServerErrorEvent':
-    case 'ConversationErrorEvent':
-      return { code: event.code, detail: ERASED }
-    case 'ACPToolCallEvent':
-      return defined({
-        tool_call_id: event.tool_call_id,
-        title: ERASED,
-        status: event.status,
-        tool_kind: event.tool_kind,
-        is_error: event.is_error,
-      })
-    case 'Condensation':
-      return defined({
-        llm_response_id: event.llm_response_id,
-        forgotten_event_ids: event.forgotten_event_ids,
-        summary: eraseText(event.summary),
-        summary_offset: event.summary_offset,
-      })
-    case 'CondensationSummaryEvent':
-      return { summary: ERASED }
     case 'ConversationStateUpdateEvent':
-      return defined({ key: event.key, value: erasedValue(event) })
-    case 'HookExecutionEvent':
-      return defined({
-        hook_event_type: event.hook_event_type,
-        hook_command: ERASED,
-        success: event.success,
-        exit_code: event.exit_code,
-        tool_name: event.tool_name,
-        blocked: event.blocked,
-        action_id: event.action_id,
-        message_id: event.message_id,
-      })
-    case 'LLMCompletionLogEvent':
-      return defined({
-        filename: ERASED,
-        log_data: ERASED,
-        model_name: event.model_name,
-        usage_id: event.usage_id,
-      })
+      return defined({ value: erasedValue(event) })
     case 'ActionEvent':
       return actionContent(event)
     case 'MessageEvent':
       return messageContent(event)
-    case 'AgentErrorEvent':
-      return { tool_name: event.tool_name, tool_call_id: event.tool_call_id, error: ERASED }
-    case 'ObservationEvent':
-      return {
-        tool_name: event.tool_name,
-        tool_call_id: event.tool_call_id,
-        action_id: event.action_id,
-        observation: defined({
-          kind: event.observation.kind === 'WorkingObservation' ? 'WorkingObservation' : 'ErasedObservation',
-          content: TEXT,
-          is_error: event.observation.is_error,
-        }),
-      }
-    case 'UserRejectObservation':
-      return defined({
-        tool_name: event.tool_name,
-        tool_call_id: event.tool_call_id,
-        action_id: event.action_id,
-        rejection_reason: event.rejection_reason === undefined ? undefined : ERASED,
-        rejection_source: event.rejection_source,
-      })
+    case 'ObservationEvent': {
+      const { kind, is_error } = event.observation
+      const erasedKind = kind === WORKING ? WORKING : 'ErasedObservation'
+      return { observation: defined({ kind: erasedKind, content: TEXT, is_error }) }
+    }
     case 'SystemPromptEvent':
-      return { system_prompt: TEXT[0], tools: event.tools }
+      return { system_prompt: TEXT[0] }
     case 'TokenEvent':
       return { prompt_token_ids: [], response_token_ids: [] }
-    case 'CondensationRequest':
-    case 'StreamingDeltaEvent':
-    case 'InterruptEvent':
-    case 'PauseEvent':
+    default:
       return {}
   }
 }
 
 function actionContent(event: ActionEvent): object {
-  const { thought, action, tool_name, tool_call_id, tool_call, llm_response_id, security_risk } = event
-  const { id, name } = tool_call
-  const { reasoning_content, responses_reasoning_item } = event
+  const { thought, action, tool_call, reasoning_content, responses_reasoning_item } = event
+  const { id, name, origin } = tool_call
   const hasReasoning = hasText(reasoning_content) || (responses_reasoning_item ?? null) !== null
   return defined({
     // The view depends on whether a call has a thought or reasoning: it may then start a new batch (U2).
@@ -124,33 +105,30 @@ function actionContent(event: ActionEvent): object {
     reasoning_content: hasReasoning ? ERASED : undefined,
     thinking_blocks: thinkingOf(event),
     action: action === undefined || action === null ? action : { kind: 'ErasedAction' },
-    tool_name,
-    tool_call_id,
-    tool_call: defined({ id, name, arguments: '{}', origin: tool_call.origin, reply: replyRecord(event) }),
-    llm_response_id,
-    security_risk,
+    tool_call: defined({ id, name, arguments: '{}', origin, reply: replyRecord(event) }),
   })
 }
 
 function messageContent(event: MessageEvent): object {
-  const { llm_message, llm_response_id, activated_skills } = event
-  const { role, content, tool_calls, completes } = llm_message as Message & { readonly completes?: JsonValue }
-  const { action_id, tool_call_id, tool_name, outcome } = (isObject(completes) ? completes : {}) as JsonObject
+  const { role, content, tool_calls, completes } = event.llm_message as Message & {
+    readonly completes?: JsonValue
+  }
   // Only a reply with text is final, so a reply without text must not get any.
   const speaks =
     event.source !== 'agent' || content?.some((part) => isTextPart(part) && hasText(part.text)) === true
-  return defined({
+  const call = isObject(completes)
+    ? pick(completes, 'action_id', 'tool_call_id', 'tool_name', 'outcome')
+    : undefined
+  return {
     llm_message: defined({
       role,
       content: content === undefined || content.length === 0 ? content : speaks ? TEXT : SILENCE,
       tool_calls: tool_calls?.map(({ id, name, origin }) => ({ id, name, arguments: '{}', origin })),
-      thinking_blocks: thinkingOf(llm_message),
-      completes: isObject(completes) ? defined({ action_id, tool_call_id, tool_name, outcome }) : undefined,
+      thinking_blocks: thinkingOf(event.llm_message),
+      completes: call,
       reply: replyRecord(event),
     }),
-    llm_response_id,
-    activated_skills,
-  })
+  }
 }
 
 /**
@@ -190,9 +168,6 @@ function erasedValue({ key, value }: EventOf<'ConversationStateUpdateEvent'>): J
     return { action_id: value['action_id'] as JsonValue }
   return null
 }
-
-const eraseText = (text: string | null | undefined): string | null | undefined =>
-  hasText(text) ? ERASED : text
 
 const defined = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
