@@ -4,7 +4,7 @@ import { ColloquyError } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { quote } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
-import { Chunk, columnRow, writeChunk } from '../log/columnar/chunk.ts'
+import { Chunk, writeChunk } from '../log/columnar/chunk.ts'
 import { ColumnarEntry, ColumnarLog } from '../log/columnar/columnar-log.ts'
 import { keyAt } from '../log/columnar/columns.ts'
 import { type Seal, sealOf } from '../log/columnar/sealed.ts'
@@ -39,8 +39,9 @@ function chunkAt(log: Log<Checkpoint>, index: number, size: number): Uint8Array 
   const known = completeAt(log, index, size)
   if (known !== undefined) return known.bytes
   const end = Math.min(first + size, log.entries.length)
-  const rows = log.entries.slice(first, end).map((entry) => columnRow(entry, droppedAt(log, entry)))
-  const bytes = writeChunk(CHUNK_LABEL, { first, size }, rows)
+  const bytes = writeChunk(CHUNK_LABEL, { first, size }, log.entries.slice(first, end), (entry) =>
+    droppedAt(log, entry as Checkpoint),
+  )
   const last = log.entries.get(first + size - 1)
   if (last !== undefined) seals.set(last, { size, seal: sealOf(bytes) })
   return bytes

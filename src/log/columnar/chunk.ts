@@ -186,101 +186,70 @@ interface ChunkPosition {
   readonly size: number
 }
 
+/** @param reasonOf why a tool result was dropped; null for all other entries */
 export function writeChunk(
   label: Label,
   { first, size }: ChunkPosition,
-  rows: readonly ColumnRow[],
+  entries: readonly Entry[],
+  reasonOf: (entry: Entry) => DropReason | null,
 ): Uint8Array {
-  const numbers = (of: (row: ColumnRow) => number) => bytesIn(column(new Int32Array(rows.length), rows, of))
-  const small = (of: (row: ColumnRow) => number) => column(new Uint8Array(rows.length), rows, of)
-  const keys = (of: (row: ColumnRow) => string | null, once = false) => {
+  const reasons = entries.map(reasonOf)
+  const numbers = (of: (entry: Entry) => number) =>
+    bytesIn(column(new Int32Array(entries.length), entries, of))
+  const keys = (of: (entry: Entry) => string | null, once = false) => {
     const list: Key[] = []
     let last: string | null = null
-    rows.forEach((row, index) => {
-      const text = of(row)
-      if (text === null || (once && text === last)) return
-      list.push({ seq: first + index, text })
+    for (const entry of entries) {
+      const text = of(entry)
+      if (text === null || (once && text === last)) continue
+      list.push({ seq: entry.seq, text })
       last = text
-    })
+    }
     return writeKeys(list)
   }
-  const dropCount = rows.filter((row) => row.dropped !== null).length
+  const dropCount = reasons.filter((reason) => reason !== null).length
   return seal(label, [
-    bytesIn(Int32Array.of(first, rows.length, size, dropCount)),
-    numbers((row) => row.parent),
-    numbers((row) => row.depth),
-    numbers((row) => row.jump),
-    numbers((row) => row.above),
-    small(flagsOf),
-    small((row) => kindCode(row.kind)),
-    ...writeTimes(rows.map((row) => row.timestamp)),
-    new TextEncoder().encode(encodeRare(rows, first)),
-    ...keys((row) => row.id),
-    ...keys((row) => row.callId),
+    bytesIn(Int32Array.of(first, entries.length, size, dropCount)),
+    numbers((entry) => entry.parent?.seq ?? NO_ENTRY),
+    numbers((entry) => entry.depth),
+    numbers((entry) => entry.jump?.seq ?? NO_ENTRY),
+    numbers((entry) => entry.above?.seq ?? NO_ENTRY),
+    column(new Uint8Array(entries.length), entries, (entry, index) => flagsOf(entry, reasons[index] ?? null)),
+    column(new Uint8Array(entries.length), entries, (entry) => kindCode(kindOf(entry))),
+    ...writeTimes(entries.map((entry) => entry.timestamp)),
+    new TextEncoder().encode(encodeRare(entries)),
+    ...keys((entry) => entry.id),
+    ...keys(callIdOf),
     // One key for each run of actions of a response is enough to find the response.
-    ...keys((row) => row.responseId, true),
+    ...keys(responseIdOf, true),
   ])
 }
+
+const NO_ENTRY = -1
 
 /** `Int32Array.from` with a function is ten times slower. */
 function column<L extends Int32Array | Uint8Array>(
   list: L,
-  rows: readonly ColumnRow[],
-  of: (row: ColumnRow) => number,
+  entries: readonly Entry[],
+  of: (entry: Entry, index: number) => number,
 ): L {
-  for (let index = 0; index < rows.length; index += 1) list[index] = of(rows[index] as ColumnRow)
+  for (const [index, entry] of entries.entries()) list[index] = of(entry, index)
   return list
 }
 
-const flagsOf = (row: ColumnRow): number =>
-  (row.inTree ? IN_TREE : 0) |
-  (row.canBeHead ? CAN_BE_HEAD : 0) |
-  (row.isEvent ? IS_EVENT : 0) |
-  (row.warnings.length > 0 ? HAS_REPORTS : 0) |
-  (row.dropped === 'duplicate_result' ? DROPPED_SECOND : 0) |
-  (row.dropped === 'orphan_result' ? DROPPED_ORPHAN : 0)
+const flagsOf = (entry: Entry, dropped: DropReason | null): number =>
+  (entry.inTree ? IN_TREE : 0) |
+  (entry.canBeHead ? CAN_BE_HEAD : 0) |
+  (eventKindOf(entry) === null ? 0 : IS_EVENT) |
+  (entry.warnings.length > 0 ? HAS_REPORTS : 0) |
+  (dropped === 'duplicate_result' ? DROPPED_SECOND : 0) |
+  (dropped === 'orphan_result' ? DROPPED_ORPHAN : 0)
 
-function encodeRare(rows: readonly ColumnRow[], first: number): string {
-  const kinds = rows.flatMap((row, index) =>
-    kindCode(row.kind) === OTHER_KIND ? [[first + index, row.kind ?? ''] as const] : [],
-  )
-  const warnings = rows.flatMap((row) => row.warnings)
+function encodeRare(entries: readonly Entry[]): string {
+  const kinds = entries.flatMap((entry) => {
+    const kind = kindOf(entry)
+    return kindCode(kind) === OTHER_KIND ? [[entry.seq, kind ?? ''] as const] : []
+  })
+  const warnings = entries.flatMap((entry) => entry.warnings)
   return kinds.length + warnings.length === 0 ? '' : JSON.stringify({ kinds, warnings } satisfies Rare)
-}
-
-/** An entry of a log without its body. It refers to other entries by position, -1 for none. */
-export interface ColumnRow {
-  readonly id: string | null
-  readonly timestamp: string | null
-  readonly kind: string | null
-  readonly isEvent: boolean
-  readonly inTree: boolean
-  readonly canBeHead: boolean
-  readonly parent: number
-  readonly depth: number
-  readonly jump: number
-  readonly above: number
-  readonly callId: string | null
-  readonly responseId: string | null
-  readonly dropped: DropReason | null
-  readonly warnings: readonly LogWarning[]
-}
-
-export function columnRow(entry: Entry, dropped: DropReason | null): ColumnRow {
-  return {
-    id: entry.id,
-    timestamp: entry.timestamp,
-    kind: kindOf(entry),
-    isEvent: eventKindOf(entry) !== null,
-    inTree: entry.inTree,
-    canBeHead: entry.canBeHead,
-    parent: entry.parent?.seq ?? -1,
-    depth: entry.depth,
-    jump: entry.jump?.seq ?? -1,
-    above: entry.above?.seq ?? -1,
-    callId: callIdOf(entry),
-    responseId: responseIdOf(entry),
-    dropped,
-    warnings: entry.warnings,
-  }
 }
