@@ -79,10 +79,10 @@ export function usageCount(): UsageCount {
       const sum = replies.get(model_name)
       replies.set(model_name, sum === undefined ? reply : { model_name, ...totalOf([sum, reply]) })
     },
-    usage: () =>
-      combined(new Map(Array.from(latest, ([id, metrics]) => [id, modelUsage(metrics)])), [
-        ...replies.values(),
-      ]),
+    usage() {
+      const byId = new Map(Array.from(latest, ([id, metrics]) => [id, modelUsage(metrics)]))
+      return combined(byId, [...byId.values(), ...replies.values()])
+    },
   }
 }
 
@@ -118,14 +118,11 @@ export interface TreeUsage {
  * usageOfTree(tree).withChildren.cost // 0
  */
 export function usageOfTree(tree: StateTree): TreeUsage {
-  const ownUsage = usageTotals(tree.state)
-  const all = [ownUsage, ...usagesBelow(tree)]
-  const by_id = sumsBy(all.flatMap((usage) => [...usage.by_id]))
-  const by_model = sumsBy(all.flatMap((usage) => [...usage.by_model]))
-  return {
-    alone: ownUsage,
-    withChildren: { ...withHitRate(totalOf([...by_model.values()])), by_id, by_model },
-  }
+  const alone = usageTotals(tree.state)
+  const all = [alone, ...usagesBelow(tree)]
+  const byId = sumsBy(all.flatMap((usage) => [...usage.by_id]))
+  const byModel = all.flatMap((usage) => [...usage.by_model.values()])
+  return { alone, withChildren: combined(byId, byModel) }
 }
 
 const usagesBelow = ({ children }: StateTree): Usage[] =>
@@ -167,32 +164,33 @@ function usageOfReply(tokens: ReplyTokens, model: unknown): ModelUsage {
 
 export const COUNTING = ['ConversationStateUpdateEvent', 'ActionEvent', 'MessageEvent'] as const
 
+const COUNTS = [
+  'prompt_tokens',
+  'completion_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'reasoning_tokens',
+  'context_window',
+] as const satisfies readonly (keyof TokenCounts)[]
+
+const countsFrom = (read: (field: keyof TokenCounts) => number): TokenCounts =>
+  Object.fromEntries(COUNTS.map((field) => [field, read(field)])) as unknown as TokenCounts
+
 function modelUsage(metrics: JsonObject): ModelUsage {
   const usage = objectIn(metrics, 'accumulated_token_usage')
   const name = metrics['model_name']
   return {
     model_name: typeof name === 'string' ? name : null,
     cost: amount(metrics['accumulated_cost']),
-    prompt_tokens: amount(usage['prompt_tokens']),
-    completion_tokens: amount(usage['completion_tokens']),
-    cache_read_tokens: amount(usage['cache_read_tokens']),
-    cache_write_tokens: amount(usage['cache_write_tokens']),
-    reasoning_tokens: amount(usage['reasoning_tokens']),
-    context_window: amount(usage['context_window']),
+    ...countsFrom((field) => amount(usage[field])),
   }
 }
 
-function combined(by_id: ReadonlyMap<string, ModelUsage>, replies: readonly ModelUsage[]): Usage {
-  const all = [...by_id.values(), ...replies]
-  const models = Map.groupBy(all, ({ model_name }) => model_name)
-  return {
-    ...withHitRate(totalOf(all)),
-    by_id,
-    by_model: new Map(
-      Array.from(models, ([model_name, each]) => [model_name, { model_name, ...totalOf(each) }]),
-    ),
-  }
-}
+const combined = (by_id: ReadonlyMap<string, ModelUsage>, all: readonly ModelUsage[]): Usage => ({
+  ...withHitRate(totalOf(all)),
+  by_id,
+  by_model: sumsBy(all.map((usage) => [usage.model_name, usage])),
+})
 
 function withHitRate(totals: Omit<ModelUsage, 'model_name'>): Omit<Usage, 'by_id' | 'by_model'> {
   const { prompt_tokens, cache_read_tokens } = totals
@@ -204,15 +202,8 @@ function withHitRate(totals: Omit<ModelUsage, 'model_name'>): Omit<Usage, 'by_id
 function totalOf(all: readonly ModelUsage[]): Omit<ModelUsage, 'model_name'> {
   const sum = (field: keyof TokenCounts | 'cost'): number =>
     all.reduce((total, each) => finite(total + each[field]), 0)
-  return {
-    cost: sum('cost'),
-    prompt_tokens: sum('prompt_tokens'),
-    completion_tokens: sum('completion_tokens'),
-    cache_read_tokens: sum('cache_read_tokens'),
-    cache_write_tokens: sum('cache_write_tokens'),
-    reasoning_tokens: sum('reasoning_tokens'),
-    context_window: all.reduce((max, each) => Math.max(max, each.context_window), 0),
-  }
+  const context_window = all.reduce((max, each) => Math.max(max, each.context_window), 0)
+  return { cost: sum('cost'), ...countsFrom(sum), context_window }
 }
 
 function objectIn(value: JsonValue | undefined, key: string): JsonObject {
