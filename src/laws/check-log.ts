@@ -582,10 +582,7 @@ const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/**
- * Whether a call certainly needs confirmation. With `ConfirmRisky`, this is certain only for the risk `HIGH`,
- * which reaches every threshold.
- */
+/** With `ConfirmRisky`, only the risk `HIGH` certainly needs confirmation: it reaches every threshold. */
 const requiresConfirmation = (
   policy: JsonObject | null,
   { tool_name, security_risk }: ActionEvent,

@@ -1,7 +1,4 @@
-/**
- * 64-bit digests of texts, which show whether the prefix of a reply has changed. An attacker could construct
- * collisions.
- */
+/** 64-bit digests, which show whether the prefix of a reply has changed. Collisions can be constructed. */
 
 import { hashLanes, type Lanes } from '../event/text.ts'
 

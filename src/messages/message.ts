@@ -13,19 +13,13 @@ import type {
   ThinkingBlock,
 } from '../event/shapes.ts'
 
-/**
- * A system prompt. By default, only the latest one is written, at the start of the request; see
- * `MessageOptions.system`.
- */
+/** A system prompt. By default, only the latest one is written; see `MessageOptions.system`. */
 export interface SystemMessage {
   readonly role: 'system'
   readonly content: readonly TextContent[]
 }
 
-/**
- * A message with the role `user`: a user's text and images, a summary, or the completion of a background
- * call.
- */
+/** A user's text and images, a summary, or the completion of a background call. */
 export interface UserMessage {
   readonly role: 'user'
   readonly content: readonly Content[]
@@ -33,10 +27,7 @@ export interface UserMessage {
   readonly completes?: CompletedCall
 }
 
-/**
- * The background call that a message completes. The message's first part names the call; the other parts are
- * the call's output.
- */
+/** The background call that a message completes. The first part names it; the others are its output. */
 export interface CompletedCall {
   readonly tool_call_id: string
   readonly name: string

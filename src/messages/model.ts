@@ -76,17 +76,11 @@ export type ModelPart =
 export interface ModelReply {
   /** Parts in order; most providers move calls to the end. */
   readonly says: readonly ModelPart[]
-  /**
-   * How the reply ends early. `failed`: the provider reports an error in the middle. Default: the reply is
-   * complete.
-   */
+  /** How the reply ends early. `failed`: with an error of the provider. Default: it is complete. */
   readonly end?: Exclude<EarlyEnd, 'broken_off'>
   /** Number of bytes after which the connection is lost. Default: never. */
   readonly cut?: number
-  /**
-   * Number of bytes in each piece of the stream. Default: one piece for each event, or with `cut`, one piece
-   * for all events.
-   */
+  /** Number of bytes in each piece of the stream. Default: one event; with `cut`, all events. */
   readonly pieces?: number
   /** Number of event loop turns to wait before each piece. Default: 0. */
   readonly slow?: number

@@ -157,10 +157,7 @@ export interface ProviderGrammar {
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }
 }
 
-/**
- * A provider as a grammar declares it. By default, a reply ends with its calls, and signatures are in the
- * field `signature`.
- */
+/** By default, a reply ends with its calls, and signatures are in the field `signature`. */
 export type SpokenProvider = Omit<ProviderGrammar, 'sight' | 'judge' | 'arrange' | 'signed'> &
   Partial<Pick<ProviderGrammar, 'arrange' | 'signed'>>
 

@@ -114,9 +114,7 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
   return block !== undefined && returnable(block) !== null
 }
 
-/**
- * Returns a thought, or null for a reply of another grammar, because some providers refuse its signatures.
- */
+/** Returns null for a reply of another grammar, because some providers refuse its signatures. */
 export function thoughtAt(
   { reply, thinking_blocks }: AssistantMessage,
   grammar: GrammarName,
@@ -126,9 +124,7 @@ export function thoughtAt(
   return block !== undefined && 'thinking' in block ? block : null
 }
 
-/**
- * Google accepts this text instead of a signature if another model made the call or the signature was lost.
- */
+/** Google accepts this text in place of a lost signature, or for a call of another model. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 export function signatureOf(
@@ -189,10 +185,7 @@ export function signedOf(message: AssistantMessage, refs: readonly PartRef[], li
   return { refs, bound: signed.lastIndexOf(true) + 1, signed: signed.filter(Boolean).length }
 }
 
-/**
- * Returns a reply's reasoning items: first the message's item, then the items of its calls. O(calls) the
- * first time.
- */
+/** Returns the message's reasoning item, then the items of its calls. O(calls) the first time. */
 export const reasoningItems = /* @__PURE__ */ memoize(
   ({ responses_reasoning_item, tool_calls }: AssistantMessage): readonly ReasoningItemModel[] =>
     [responses_reasoning_item, ...tool_calls.map((call) => call.responses_reasoning_item)].filter(
@@ -371,10 +364,7 @@ const TEXT_FIELDS: readonly string[] =
     ' ',
   )
 
-/**
- * Kinds of parts that are not shown to other providers: reasoning, and additions to a text. The text itself
- * is sent.
- */
+/** Kinds that other providers do not get: reasoning, and additions to a text that is sent. */
 const PRIVATE = /^(?:redacted_)?thinking|^reasoning|^(?:annotations|extra_content)$/
 
 export const isShared = (kind: string): boolean => !PRIVATE.test(kind)

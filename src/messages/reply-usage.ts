@@ -14,10 +14,7 @@ export interface ReplyTokens {
 /** Order of the counts in a record. */
 const COUNTS = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as const
 
-/**
- * Paths of each count in the usage objects of providers, the preferred path first. The first number above 0
- * is used.
- */
+/** Paths of each count in the usage objects of providers. The first number above 0 is used. */
 const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
   input: ['input', 'input_tokens', 'prompt_tokens', 'promptTokenCount', 'inputTokens', 'total_input_tokens'],
   output: [

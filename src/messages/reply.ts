@@ -69,10 +69,7 @@ export const frozenInput = (value: unknown): JsonObject | null =>
 export interface ReplyCollector {
   /** Reads the next item of the provider's stream, and returns the item's deltas. */
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
-  /**
-   * Returns the reply so far. It can be called at any time. Calls of a broken-off or failed reply are not
-   * executed.
-   */
+  /** Returns the reply so far, at any time. Calls of a broken-off or failed reply are not executed. */
   readonly end: () => Reply
 }
 
@@ -158,10 +155,7 @@ function recordOf(
   return record
 }
 
-/**
- * `T` with writable fields. The object is filled field by field, because spreading a dozen mostly empty
- * objects would be slower.
- */
+/** Filled field by field, because spreading a dozen mostly empty objects would be slower. */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
@@ -200,10 +194,7 @@ function ownOf(
   return isWhole ? digest : `${digest}, not whole`
 }
 
-/**
- * Maximum number of calls in a reply whose record has `cuts`. A reply with more calls is written without its
- * signed parts when HEAD is between its calls.
- */
+/** A reply with more calls loses its signed parts when HEAD is between its calls. */
 const MAX_CUTS = 100
 
 /**
@@ -346,18 +337,14 @@ export interface ReadOptions {
    * need not pass this option, because the run records `after`. Default: not recorded.
    */
   readonly state?: State
-  /**
-   * Tools that can be executed. Calls of other tools are not executed. Default: all tools can be executed.
-   */
+  /** Tools that can be executed; calls of other tools are not. Default: all tools. */
   readonly tools?: readonly ReplyTool[]
 }
 
 /** A tool that can be executed. */
 export interface ReplyTool {
   readonly name: string
-  /**
-   * Kind of the tool's actions. Default: derived from the name, such as `FileEditorAction` for `file_editor`.
-   */
+  /** Kind of the tool's actions. Default: from the name, such as `FileEditorAction` for `file_editor`. */
   readonly action_type?: string
 }
 
@@ -373,10 +360,7 @@ export type ReplyOutcome =
   | { readonly type: 'refused' | 'failed'; readonly explanation: string | null }
   | { readonly type: 'broken_off'; readonly text: string }
 
-/**
- * Early ends of replies, by the provider's stop reason. If several reasons mean the same end, the first is
- * the usual one.
- */
+/** Early ends by the provider's stop reason. The first reason of an end is the usual one. */
 export type Endings = Readonly<Record<string, Exclude<ReplyOutcome['type'], 'done' | 'tool_calls'>>>
 
 /** `detail`: an explanation, or the text so far. */

@@ -152,10 +152,7 @@ export type TimelineItem =
 export interface TimelineOptions {
   /** Id of an event; only items after it in the log are returned. Default: the whole branch. */
   readonly after?: string
-  /**
-   * Whether each progress report is also an item. Default: false. A working call's item always has the latest
-   * report.
-   */
+  /** Whether progress reports are items. A working call's item always has the latest. Default: false. */
   readonly progress?: boolean
 }
 

@@ -1,7 +1,4 @@
-/**
- * Reads neutral messages as turns that every provider accepts: calls match results under legal ids, and no
- * two replies are adjacent.
- */
+/** Reads neutral messages as turns with legal call ids, a result for each call, and no adjacent replies. */
 
 import type { IdForm, Limits, UserTurn, SystemTurn, AssistantTurn, Call, Result, Turn } from './limits.ts'
 import type { AssistantMessage, NeutralMessage, ToolMessage } from './message.ts'
@@ -69,9 +66,7 @@ export function turnReader(
   const push = (turn: Turn): void => {
     turns.push((state.last = turn))
   }
-  /**
-   * Adds the user turn that must precede `next` or the end, even if `next` has no output and is not written.
-   */
+  /** Adds the user turn that must precede `next`, even if `next` has no output, or the end. */
   const close = (writes: boolean, next?: AssistantTurn): void => {
     const { last } = state
     if (last === undefined) push(userTurn(OPENING))

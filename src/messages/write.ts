@@ -39,10 +39,7 @@ export interface Writer<Block extends object> {
   /** Moves content out of results. Default: all content stays in its result. */
   readonly move?: (turn: AssistantTurn) => Moved
   readonly result: (result: Result, turn: AssistantTurn) => Block
-  /**
-   * Adds one or more blocks to the request; `turn` is null for the system prompt and for content moved out of
-   * results.
-   */
+  /** Adds one or more blocks; `turn` is null for the system prompt and for content moved out of results. */
   readonly add: (role: Role, blocks: Block[], turn: Turn | null) => void
   /** Adds the blocks that belong at the end of the conversation. */
   readonly close?: () => void
@@ -85,10 +82,7 @@ export interface OpenRequest<Request> {
   /** Objects whose `state` changes as messages are read. */
   readonly parts: readonly { readonly state?: object }[]
   readonly writeTurns: () => void
-  /**
-   * Reads the messages from `index` on, by default all after the leading system messages, and ends the
-   * request.
-   */
+  /** Reads messages from `index` on, by default after the leading system messages; ends the request. */
   readonly finish: (messages: readonly NeutralMessage[], index?: number) => Request
 }
 

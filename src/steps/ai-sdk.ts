@@ -240,10 +240,7 @@ export interface AiSdkTool {
   readonly execute?: unknown
   readonly toModelOutput?: unknown
   readonly needsApproval?: unknown
-  /**
-   * For a tool of a provider: `provider`, in addition to the field `isProviderExecuted`. In older versions of
-   * the SDK: `provider-defined`.
-   */
+  /** `provider` for a tool of a provider, with `isProviderExecuted`; in older versions `provider-defined`. */
   readonly type?: unknown
   readonly isProviderExecuted?: unknown
 }

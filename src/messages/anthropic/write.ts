@@ -41,10 +41,7 @@ export function toAnthropic(
 interface AnthropicState extends MarkState {
   /** Whether documents have citations enabled; null before the first document. */
   cites: boolean | null
-  /**
-   * System blocks to write before the next reply or at the end, because the provider accepts system messages
-   * only there.
-   */
+  /** System blocks to write before the next reply or at the end, the only positions that are accepted. */
   waiting: AnthropicBlock[]
   last: AssistantTurn | undefined
 }

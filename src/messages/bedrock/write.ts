@@ -10,9 +10,7 @@ import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import { isSigned, LIMITS, withBytes } from './blocks.ts'
 import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockResultBlock } from './rules.ts'
 
-/**
- * Text that is added to a message with a document but no text, because the provider rejects such a message.
- */
+/** Added to a message with a document but no text, because the provider rejects such a message. */
 const FILE_TEXT = '[A file:]'
 
 /**

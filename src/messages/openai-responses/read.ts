@@ -136,10 +136,7 @@ function partOf({ pieces }: StreamItem, list: string, part: string): number {
   return index
 }
 
-/**
- * Collects items by id, or by index if the id is unknown. An event with a different type or call id begins a
- * new item.
- */
+/** Finds items by id, or else by index. Another type or call id begins a new item. */
 function streamedItems() {
   const items: StreamItem[] = []
   const byId = new Map<string, StreamItem>()
@@ -370,10 +367,7 @@ const resultOf = (item?: RawObject) => {
   return { text: stringOf(output) || textOfContents([{ content: output }]), isError: false }
 }
 
-/**
- * The first part also has the message's phase, and the message's id if `isNamed` or if the message is not a
- * single plain text.
- */
+/** The first part has the message's phase, and its id if `isNamed` or if it is not one plain text. */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])
   const inner = parts.map((part) =>
@@ -400,10 +394,7 @@ function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
   return replyPart.other(part)
 }
 
-/**
- * For each type of call, its tool and the field with its arguments. The tool is null for a custom call, which
- * names its tool.
- */
+/** Tool of each type of call, or null if the call names its tool, and the field with the arguments. */
 const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: string]> =
   /* @__PURE__ */ new Map([
     ['custom_tool_call', [null, 'input']],

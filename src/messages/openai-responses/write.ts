@@ -184,10 +184,7 @@ const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): 
   encrypted_content: encrypted_content ?? '',
 })
 
-/**
- * A typed call is sent as a function call if its type cannot represent the result, or requires an id that
- * must not be sent.
- */
+/** Returns a function call if the type cannot represent the result, or needs an id that is lost. */
 function callItem(
   call: Call,
   result: Result | undefined,
@@ -222,10 +219,7 @@ function callItem(
   }
 }
 
-/**
- * For each type of item, the field with the id of the approval request or tool search that the item makes or
- * answers.
- */
+/** Field with the id of the approval request or tool search that an item makes or answers, by type. */
 const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   mcp_approval_request: 'id',
   mcp_approval_response: 'approval_request_id',

@@ -146,10 +146,7 @@ function addItem(state: State, items: TimelineItem[], item: TimelineItem): void 
 
 const isMark = ({ type }: TimelineItem): boolean => type === 'pause' || type === 'interrupt'
 
-/**
- * Returns the turn of the latest user message that the item's model had read, or the latest turn if this is
- * unknown.
- */
+/** Returns the turn of the latest user message that the item's model had read; if unknown, the latest. */
 function turnOf(state: State, turns: readonly UITurn[], item: TimelineItem): UITurn | undefined {
   const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
   const requestedAfter = reply?.after
