@@ -2,7 +2,7 @@
 
 import { MAX_RANKED } from '../contract/text.ts'
 import { firstPlace, placeBehind, textPlace } from '../kit/query/text-query.ts'
-import { allOf, type SqlRow, type SqlValue, type Statement, statement } from '../sql/dialect.ts'
+import { allOf, sql, type SqlRow, type SqlValue, type Statement, statement } from '../sql/dialect.ts'
 import type { ReplaceText } from '../sql/replace.ts'
 import { queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 
@@ -37,19 +37,6 @@ BEGIN
   END LOOP;
 END
 $body$`,
-  `CREATE FUNCTION ${schema}.index_texts(
-  p_log bigint, p_from integer, p_until integer, p_texts text[], p_lines text
-) RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $body$
-DECLARE
-  v_lines text[] := string_to_array(p_lines, E'\\n');
-BEGIN
-  UPDATE ${schema}.log SET text_version = p_until WHERE number = p_log AND text_version = p_from;
-  IF FOUND THEN
-    PERFORM ${schema}.write_text(p_log, ${cells('p_texts', 't', TEXT_COLUMNS)}, v_lines[t])
-    FROM generate_series(1, array_length(p_texts, 1)) AS t;
-  END IF;
-END
-$body$`,
 ]
 
 /** The arguments of `write_text` after `p_log`. */
@@ -81,86 +68,59 @@ const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 4, 400]
 
 export const replaceText = (schema: string): ReplaceText =>
   function* (log, seq, time, row) {
-    yield statement(
-      `DELETE FROM ${schema}.text WHERE (log, number) >= (?, ?) AND (log, number) < (?, ?) AND seq = ?`,
-      log,
-      firstPlace(time),
-      log,
-      placeBehind(time),
-      seq,
-    )
+    yield sql`DELETE FROM ${statement(schema)}.text
+      WHERE (log, number) >= (${log}, ${firstPlace(time)}) AND (log, number) < (${log}, ${placeBehind(time)}) AND seq = ${seq}`
     if (row !== null)
       yield statement(`SELECT ${schema}.write_text(?, ?, ?, ?, ?, ?, ?)`, log, ...textValues(row))
   }
 
 export function textWork(schema: string): TextWork {
-  const text = `${schema}.text`
+  const text = statement(`${schema}.text`)
 
   function match({ query, log, columns, fits, fitsFound, below, least, limit }: TextMatch): Statement {
     if (log !== null)
-      return statement(
-        `SELECT t.number, t.log, t.seq${columns.sql} FROM ${text} AS t
-        WHERE (t.log, t.number) < (?, ?) AND (t.log, t.number) >= (?, ?) AND ${fits.sql}
-        ORDER BY t.log DESC, t.number DESC LIMIT ?`,
-        ...columns.values,
-        log,
-        below,
-        log,
-        least,
-        ...fits.values,
-        limit,
-      )
+      return sql`SELECT t.number, t.log, t.seq${columns} FROM ${text} AS t
+        WHERE (t.log, t.number) < (${log}, ${below}) AND (t.log, t.number) >= (${log}, ${least}) AND ${fits}
+        ORDER BY t.log DESC, t.number DESC LIMIT ${limit}`
     const size = limit < MAX_RANKED ? SAMPLE : SAMPLE / 4
     const hits = (source: Statement, condition: Statement, count: string): Statement =>
-      statement(
-        `SELECT t.number, t.log, t.seq${columns.sql} FROM (
-          SELECT * FROM (${source.sql}) AS t WHERE ${condition.sql} ORDER BY t.number DESC LIMIT ${count}
-        ) AS t`,
-        ...columns.values,
-        ...source.values,
-        ...condition.values,
-      )
+      sql`SELECT t.number, t.log, t.seq${columns} FROM (
+          SELECT * FROM (${source}) AS t WHERE ${condition} ORDER BY t.number DESC LIMIT ${statement(count)}
+        ) AS t`
     const newest = (start: Statement, count: string): Statement =>
-      statement(
-        `SELECT * FROM ${text} AS t WHERE t.number < ${start.sql} AND t.number >= ? ORDER BY t.number DESC LIMIT ${count}`,
-        ...start.values,
-        least,
-      )
+      sql`SELECT * FROM ${text} AS t WHERE t.number < ${start} AND t.number >= ${least}
+        ORDER BY t.number DESC LIMIT ${statement(count)}`
     const missing = (relation: string): string => `(SELECT ${limit} - count(*) FROM ${relation})`
-    const texts = `(SELECT pg_relation_size(tableoid) / ${TEXT_BYTES} FROM ${text} LIMIT 1)`
+    const texts = `(SELECT pg_relation_size(tableoid) / ${TEXT_BYTES} FROM ${text.sql} LIMIT 1)`
     // Three times as many texts as probably contain the hits; 0 if the index is faster.
     const count = `(SELECT CASE WHEN ${limit * size ** 2} <= ${INDEX_COST} * count(*) * count(*) * ${texts}
       THEN ${3 * limit * size} / count(*) ELSE 0 END FROM sample)`
+    const terms = queryTerms(query, (term, isPrefix) => `'${term}'${isPrefix ? ':*' : ''}`)
     // Has no bound and no order: with them, the planner would read all texts in order.
-    const indexed = statement(
-      `SELECT * FROM ${text} WHERE ${WORDS} @@ CAST(? AS tsquery) OFFSET 0`,
-      queryTerms(query, (term, isPrefix) => `'${term}'${isPrefix ? ':*' : ''}`).join(' & '),
-    )
-    const older = statement(
-      't.number < (SELECT coalesce(min(number), ?) FROM newest) AND t.number >= ?',
-      below,
-      least,
-    )
-    const sample = hits(newest(statement('?', below), String(size)), fits, String(limit))
+    const indexed = sql`SELECT * FROM ${text} WHERE ${statement(WORDS)} @@ CAST(${terms.join(' & ')} AS tsquery) OFFSET 0`
+    const older = sql`t.number < (SELECT coalesce(min(number), ${below}) FROM newest) AND t.number >= ${least}`
+    const sample = hits(newest(sql`${below}`, String(size)), fits, String(limit))
     const more = hits(newest(statement('(SELECT min(number) FROM sample)'), count), fits, missing('sample'))
     const rest = hits(indexed, allOf([older, fitsFound]), missing('newest'))
-    return statement(
-      `WITH sample AS MATERIALIZED (${sample.sql}),
-        newest AS MATERIALIZED (SELECT * FROM sample UNION ALL SELECT * FROM (${more.sql}) AS more)
-      SELECT * FROM newest UNION ALL SELECT * FROM (${rest.sql}) AS rest`,
-      ...sample.values,
-      ...more.values,
-      ...rest.values,
-    )
+    return sql`WITH sample AS MATERIALIZED (${sample}),
+        newest AS MATERIALIZED (SELECT * FROM sample UNION ALL SELECT * FROM (${more}) AS more)
+      SELECT * FROM newest UNION ALL SELECT * FROM (${rest}) AS rest`
   }
 
   return {
     // Faster than `strpos`, which counts the characters before the first occurrence.
-    contains: '(octet_length(split_part(t.line, ?, 1)) < octet_length(t.line))',
+    contains: (piece) => sql`(octet_length(split_part(t.line, ${piece}, 1)) < octet_length(t.line))`,
     match,
     *index(log, from, until, rows) {
-      const values = [log, from, until, ...rowValues(rows.map(textValues))]
-      yield statement(`SELECT ${schema}.index_texts(${values.map(() => '?').join(', ')})`, ...values)
+      const texts = rows.map((row) => ({
+        ...row,
+        number: String(textPlace(row.time, row.seq, 0)),
+        time: String(row.time),
+      }))
+      yield sql`WITH marked AS (
+        UPDATE ${statement(schema)}.log SET text_version = ${until} WHERE number = ${log} AND text_version = ${from} RETURNING number
+      ) SELECT ${statement(schema)}.write_text(marked.number, t.number, t.seq, t.time, t.role, t.size, t.line)
+      FROM marked, json_to_recordset(CAST(${JSON.stringify(texts)} AS json)) AS t (${statement(TEXT_COLUMNS)}, line text)`
     },
     maintain: null,
   }

@@ -225,13 +225,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       walk.public !== null && sql`c.public = ${Number(walk.public)}`,
       otherFrom !== null && sql`${other} >= ${otherFrom}`,
       otherUntil !== null && sql`${other} < ${otherUntil}`,
-      ...walk.keys.map((key): Statement => {
-        const column = keyColumn(key)
-        if (column === null)
-          return sql`EXISTS (SELECT 1 FROM ${tag} AS own WHERE own.number = w.number AND own.name = ${key[0]} AND own.value = ${key[1]})`
-        const [name, value] = column
-        return value === null ? statement(`c.${name} IS NULL`) : sql`c.${statement(name)} = ${value}`
-      }),
+      ...walk.keys.map((key) => keyCondition(d, key, 'w.number')),
     ])
   }
 
@@ -393,6 +387,16 @@ export function keyColumn([name, value]: ListKey):
     owner: 'owner',
   }[name]
   return column === undefined ? null : [column, value === '' ? null : value]
+}
+
+/** Returns the condition that a conversation `c`, or for a tag the one with this number, has a list key. */
+export function keyCondition(d: Dialect, key: ListKey, number: string): Statement {
+  const column = keyColumn(key)
+  if (column === null)
+    return sql`EXISTS (SELECT 1 FROM ${statement(d.table('tag'))} AS own
+      WHERE own.number = ${statement(number)} AND own.name = ${key[0]} AND own.value = ${key[1]})`
+  const [name, value] = column
+  return value === null ? statement(`c.${name} IS NULL`) : sql`c.${statement(name)} = ${value}`
 }
 
 const leaseOf = (row: LeaseRow): Lease =>

@@ -43,8 +43,11 @@ interface Adapter {
   changeItems(changes: readonly CheckedChange[]): () => Work<(Item | null)[]>
   claimItems(collection: string, claim: { readonly ttl: number; readonly limit: number }): () => Work<Item[]>
   transact<T>(work: () => Work<T>): Promise<T>
-  /** Runs work as `transact` does, or as `write` if the client cannot hold a transaction. */
-  index<T>(work: () => Work<T>): Promise<T>
+  /**
+   * Runs work as `transact` does, or as `write` if the client cannot hold a transaction. Null for a read-only
+   * store.
+   */
+  readonly index: (<T>(work: () => Work<T>) => Promise<T>) | null
   readonly replaceText: ReplaceText
   feed(query: CheckedFeedQuery): () => Work<FeedPage>
   readonly feedRows: FeedTrimmer
@@ -62,7 +65,7 @@ export function sqlStore(engine: Engine, adapter: Adapter): DisposableStore {
   const items = itemReads(engine.dialect)
   const texts = adapter.texts === null ? null : textReads(engine.dialect, adapter.texts, events)
   const indexer =
-    texts === null || adapter.texts === null || adapter.texts.index === null
+    texts === null || adapter.texts === null || adapter.index === null
       ? null
       : new TextIndexer(texts, adapter.texts.maintain, adapter.index)
   /** Runs a read with checked arguments, so that an invalid call does not open the database. */

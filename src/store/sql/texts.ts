@@ -12,12 +12,15 @@ import {
 } from '../kit/query/text-query.ts'
 import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
 import { type Bigint, type EventRow, readFact } from '../kit/row.ts'
-import { keyColumn } from './conversations.ts'
+import { keyColumn, keyCondition } from './conversations.ts'
 import {
   all,
   allOf,
   type Dialect,
   first,
+  joined,
+  NOTHING,
+  sql,
   type Statement,
   statement,
   type SqlStep,
@@ -47,12 +50,12 @@ export interface TextMatch {
 }
 
 export interface TextWork {
-  /** SQL condition with one `?`: the line of text `t` contains the value. */
-  readonly contains: string
+  /** Returns the condition that the line of text `t` contains a piece. */
+  contains(piece: string): Statement
   /** Selects `number`, `log` and `seq` of the newest `limit` matching texts, in any order. */
   match(match: TextMatch): Statement
-  /** Indexes a range of a log, unless another process has done so. Null for a read-only store. */
-  readonly index: ((log: number, from: number, until: number, rows: readonly TextRow[]) => Work<void>) | null
+  /** Indexes a range of a log, unless another process has done so. */
+  index(log: number, from: number, until: number, rows: readonly TextRow[]): Work<void>
   /** Maintains a part of the index, and returns whether more remains. Null if no maintenance is needed. */
   readonly maintain: (() => Work<boolean>) | null
 }
@@ -72,11 +75,13 @@ export const [LEAST, BEHIND] = [-(2n ** 63n), 2n ** 63n - 1n]
 const BATCH = 200
 
 export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof eventReads>) {
-  const [log, conversation, tag] = [d.table('log'), d.table('conversation'), d.table('tag')]
+  const [log, conversation] = [d.table('log'), statement(d.table('conversation'))]
   const { readBodies } = blobReads(d)
   // Joins each hit `h` with its event, so that most pages need one statement.
-  const event = `l.conversation_id, h.seq, e.id, CAST(e.time AS text) AS time, e.body, e.blobs`
-  const joins = `${d.lookUp('log', 'l', 'l.number = h.log')} ${d.lookUp('event', 'e', 'e.log = h.log AND e.seq = h.seq')}`
+  const event = statement('l.conversation_id, h.seq, e.id, CAST(e.time AS text) AS time, e.body, e.blobs')
+  const joins = statement(
+    `${d.lookUp('log', 'l', 'l.number = h.log')} ${d.lookUp('event', 'e', 'e.log = h.log AND e.seq = h.seq')}`,
+  )
   // Locks the log, so that no body is erased before its text is written.
   const nextLog = `SELECT number, conversation_id, version, text_version FROM ${log}
     WHERE number > ? AND text_version < version ORDER BY number LIMIT 1${d.lock}`
@@ -116,38 +121,33 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
       position === null || position > behind ? behind : position
     return {
       *newest(below, limit) {
-        const match = work.match({ ...request, columns: statement(''), below: lower(below), least, limit })
+        const match = work.match({ ...request, columns: NOTHING, below: lower(below), least, limit })
         const rows = yield* all<HitRow>(
-          `SELECT CAST(h.number AS text) AS number, ${event} FROM (${match.sql}) AS h ${joins} ORDER BY h.number DESC`,
-          ...match.values,
+          sql`SELECT CAST(h.number AS text) AS number, ${event} FROM (${match}) AS h ${joins} ORDER BY h.number DESC`,
         )
         return yield* textsOf(rows)
       },
       *ranked({ top, bottom, after }, limit) {
-        const { sql, values } = score(query)
         const match = work.match({
           ...request,
-          columns: statement(`, ${sql} AS score`, ...values),
+          columns: sql`, ${score(query)} AS score`,
           below: lower(top === null ? null : top + 1n),
           least: bottom === null || bottom < least ? least : bottom,
           limit: MAX_RANKED,
         })
-        const beyond = statement(
-          after === null ? '1 = 1' : '(w.score < ? OR (w.score = ? AND w.number < ?))',
-          ...(after === null ? [] : [after.score, after.score, after.position]),
-        )
+        const beyond = allOf([
+          after !== null &&
+            sql`(w.score < ${after.score} OR (w.score = ${after.score} AND w.number < ${after.position}))`,
+        ])
         const rows = yield* all<RankedRow>(
           // The SQLite store recognizes by WITH RECURSIVE that the statement returns rows.
-          `WITH RECURSIVE w AS MATERIALIZED (${match.sql})
+          sql`WITH RECURSIVE w AS MATERIALIZED (${match})
           SELECT CAST(h.number AS text) AS number, h.score, ${event},
             CAST((SELECT max(number) FROM w) AS text) AS top,
             CAST((SELECT min(number) FROM w) AS text) AS bottom,
             (SELECT count(*) FROM w) AS count
-          FROM (SELECT * FROM w WHERE ${beyond.sql} ORDER BY w.score DESC, w.number DESC LIMIT ?) AS h ${joins}
+          FROM (SELECT * FROM w WHERE ${beyond} ORDER BY w.score DESC, w.number DESC LIMIT ${limit}) AS h ${joins}
           ORDER BY h.score DESC, h.number DESC`,
-          ...match.values,
-          ...beyond.values,
-          limit,
         )
         const [best] = rows
         if (best === undefined) return null
@@ -161,37 +161,26 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     }
   }
 
-  const contains = ({ piece }: TextClause): Statement => statement(work.contains, piece)
+  const contains = ({ piece }: TextClause): Statement => work.contains(piece)
 
   function otherConditions(query: CheckedTextQuery): Statement {
     const { excludes, record, role, messagesOnly, from, until } = query
-    const recordConditions = allOf([
-      ...record.keys.map((key): Statement | false => {
-        const column = keyColumn(key)
-        return column !== null && statement(`c.${column[0]} = ?`, column[1])
-      }),
-      record.public !== null && statement('c.public = ?', Number(record.public)),
-    ])
+    const [tags, others] = [true, false].map((isTag) =>
+      record.keys
+        .filter((key) => (keyColumn(key) === null) === isTag)
+        .map((key) => keyCondition(d, key, 't.log')),
+    )
+    const ofRecord = [...(others ?? []), record.public !== null && sql`c.public = ${Number(record.public)}`]
     return allOf([
-      ...excludes.map(({ piece }) => statement(`NOT ${work.contains}`, piece)),
-      role !== null && statement('t.role = ?', roleOf(role)),
-      messagesOnly && statement('t.role <> ?', roleOf('tool')),
-      from !== null && statement('t.time >= ?', from),
-      until !== null && statement('t.time < ?', until),
+      ...excludes.map((clause) => sql`NOT ${contains(clause)}`),
+      role !== null && sql`t.role = ${roleOf(role)}`,
+      messagesOnly && sql`t.role <> ${roleOf('tool')}`,
+      from !== null && sql`t.time >= ${from}`,
+      until !== null && sql`t.time < ${until}`,
       d.textFits !== '' && statement(d.textFits),
-      ...record.keys.map(
-        (key): Statement | false =>
-          keyColumn(key) === null &&
-          statement(
-            `EXISTS (SELECT 1 FROM ${tag} AS own WHERE own.number = t.log AND own.name = ? AND own.value = ?)`,
-            ...key,
-          ),
-      ),
-      recordConditions.values.length > 0 &&
-        statement(
-          `EXISTS (SELECT 1 FROM ${conversation} AS c WHERE c.number = t.log AND ${recordConditions.sql})`,
-          ...recordConditions.values,
-        ),
+      ...(tags ?? []),
+      ofRecord.some(Boolean) &&
+        sql`EXISTS (SELECT 1 FROM ${conversation} AS c WHERE c.number = t.log AND ${allOf(ofRecord)})`,
     ])
   }
 
@@ -214,7 +203,6 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
       throw error
     }
     const rows = read.flatMap((event) => textRow(event, event.inTree, BigInt(event.time)) ?? [])
-    if (work.index === null) return null
     yield* work.index(number, from, until, rows)
     return until === row.version ? number : number - 1
   }
@@ -238,14 +226,13 @@ export function queryTerms(
 }
 
 const score = ({ includes }: CheckedTextQuery): Statement =>
-  statement(
-    includes
-      .map(
-        () => `(1000000 - CAST(1000000 AS bigint) * (64 + t.size) /
-          (64 * ((octet_length(t.line) - octet_length(replace(t.line, ?, ''))) / CAST(? AS int)) + 64 + t.size))`,
-      )
-      .join(' + '),
-    ...includes.flatMap(({ piece }) => [piece, new TextEncoder().encode(piece).length]),
+  joined(
+    includes.map(
+      ({ piece }) => sql`(1000000 - CAST(1000000 AS bigint) * (64 + t.size) / (64 * (
+        (octet_length(t.line) - octet_length(replace(t.line, ${piece}, ''))) / CAST(${new TextEncoder().encode(piece).length} AS int)
+      ) + 64 + t.size))`,
+    ),
+    ' + ',
   )
 
 type HitRow = Pick<EventRow, 'seq' | 'id' | 'time' | 'body' | 'blobs'> & {
@@ -279,13 +266,12 @@ export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>
   readonly #maintain: TextWork['maintain']
   readonly #write: <T>(work: () => Work<T>) => Promise<T>
+  /** When events without an index may be searched for again; infinite if the next or running run indexes. */
   #nextLook = 0
   #isClosed = false
   #written = 0
   #timer: ReturnType<typeof setTimeout> | null = null
   #isRunning = false
-  /** Whether the next run also indexes, even if its timer was started for maintenance alone. */
-  #indexesNext = false
 
   constructor(
     reads: ReturnType<typeof textReads>,
@@ -305,12 +291,12 @@ export class TextIndexer {
   look(): void {
     if (performance.now() < this.#nextLook) return
     this.#nextLook = Infinity
-    this.#soon(0, true)
+    this.#soon(0)
   }
 
   wrote(count: number): void {
     this.#written += count
-    if (this.#maintain !== null) this.#soon(this.#written >= MANY ? 0 : IDLE, false)
+    if (this.#maintain !== null) this.#soon(this.#written >= MANY ? 0 : IDLE)
   }
 
   close(): void {
@@ -318,34 +304,30 @@ export class TextIndexer {
     if (this.#timer !== null) clearTimeout(this.#timer)
   }
 
-  #soon(delay: number, indexes: boolean): void {
-    this.#indexesNext ||= indexes
-    if (this.#isClosed || (this.#timer !== null && delay > 0) || this.#isRunning) return
+  #soon(delay: number): void {
+    if (this.#isClosed || this.#isRunning || (this.#timer !== null && delay > 0)) return
     if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      this.#timer = null
-      this.#written = 0
-      this.#isRunning = true
-      const indexesNow = this.#indexesNext
-      this.#indexesNext = false
-      void this.#run(indexesNow).then(
-        () => {
-          this.#isRunning = false
-          if (this.#indexesNext) this.#soon(0, true)
-          else if (this.#written > 0) this.wrote(0)
-        },
-        () => {
-          this.#isRunning = false
-          this.#soon(AFTER_FAULT, true)
-        },
-      )
-    }, delay)
+    this.#timer = setTimeout(() => void this.#run(), delay)
     this.#timer.unref?.()
   }
 
-  async #run(indexes: boolean): Promise<void> {
+  async #run(): Promise<void> {
+    this.#timer = null
+    this.#written = 0
+    this.#isRunning = true
+    const isDone = await this.#work().then(
+      () => true,
+      () => false,
+    )
+    this.#isRunning = false
+    if (!isDone) this.#soon(AFTER_FAULT)
+    else if (this.#nextLook === Infinity) this.#soon(0)
+    else if (this.#written > 0) this.wrote(0)
+  }
+
+  async #work(): Promise<void> {
     await this.#order()
-    let log: number | null = indexes ? 0 : null
+    let log: number | null = this.#nextLook === Infinity ? 0 : null
     while (log !== null && !this.#isClosed) {
       const from: number = log
       const start = performance.now()

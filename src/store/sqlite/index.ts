@@ -200,13 +200,13 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
         return { result: appendResult(decision), isNew: decision.added.length > 0 }
       },
       transact: runner.write,
-      index: runner.write,
+      index: readOnly ? null : runner.write,
       replaceText,
       changeItems: (changes) => () => changeItems(changes, millis()),
       claimItems: (collection, claim) => () => claimItems(collection, claim, millis()),
       feed: (query) => () => readFeed(query),
       feedRows: feedTrimmer(feedRows),
-      texts: fullText ? { ...TEXT_WORK, index: readOnly ? null : TEXT_WORK.index } : null,
+      texts: fullText ? TEXT_WORK : null,
       purgeTexts: purge,
       watches: poll.watches,
       watch(id, wake) {

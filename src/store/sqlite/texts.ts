@@ -4,7 +4,17 @@
  */
 
 import { firstPlace, placeBehind, textPlace } from '../kit/query/text-query.ts'
-import { all, allOf, first, type SqlValue, type Statement, statement, type Work } from '../sql/dialect.ts'
+import {
+  all,
+  allOf,
+  first,
+  joined,
+  sql,
+  type SqlValue,
+  type Statement,
+  statement,
+  type Work,
+} from '../sql/dialect.ts'
 import { BEHIND, LEAST, queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 import { isTaken } from './errors.ts'
 
@@ -119,42 +129,35 @@ export function* purge(): Work<boolean> {
 }
 
 function match({ query, log, columns, fits, fitsFound, below, least, limit }: TextMatch): Statement {
-  const part = (from: string, key: string, start: Statement, rest: Statement): Statement => {
+  const part = (from: string, key: string, start: Statement | false, rest: Statement): Statement => {
+    const number = statement(key)
     const where = allOf([
       start,
-      below < BEHIND && statement(`${key} < ?`, below),
-      least > LEAST && statement(`${key} >= ?`, least),
+      below < BEHIND && sql`${number} < ${below}`,
+      least > LEAST && sql`${number} >= ${least}`,
       rest,
     ])
-    return statement(
-      `SELECT ${key} AS number, t.log, t.seq${columns.sql} FROM ${from} WHERE ${where.sql}`,
-      ...columns.values,
-      ...where.values,
-    )
+    return sql`SELECT ${number} AS number, t.log, t.seq${columns} FROM ${statement(from)} WHERE ${where}`
   }
   const terms = queryTerms(query, (term, isPrefix) => `"${term}"${isPrefix ? ' *' : ''}`)
-  const isOfLog = log === null ? statement('1 = 1') : statement('t.log = ?', log)
+  const isOfLog = log !== null && sql`t.log = ${log}`
   const parts = [
     log === null
       ? part(
           'colloquy_text_index AS f CROSS JOIN colloquy_text AS t ON t.number = f.rowid',
           'f.rowid',
-          statement('f.colloquy_text_index MATCH ?', terms.join(' AND ')),
+          sql`f.colloquy_text_index MATCH ${terms.join(' AND ')}`,
           fitsFound,
         )
       : part('colloquy_text AS t INDEXED BY colloquy_text_log', 't.number', isOfLog, fits),
     part('colloquy_text_pending AS t', 't.number', isOfLog, fits),
   ]
   // Each part is read in this order, so SQLite merges them without sorting.
-  return statement(
-    `${parts.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY number DESC LIMIT ?`,
-    ...parts.flatMap(({ values }) => values),
-    limit,
-  )
+  return sql`${joined(parts, ' UNION ALL ')} ORDER BY number DESC LIMIT ${limit}`
 }
 
 export const TEXT_WORK: TextWork = {
-  contains: '(instr(t.line, ?) > 0)',
+  contains: (piece) => sql`(instr(t.line, ${piece}) > 0)`,
   match,
   *index(log, from, until, rows) {
     const isNew = yield* first(
