@@ -32,7 +32,7 @@ const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OC
 /** Limits host and port to 260 characters, because longer ones could overflow the stack. */
 const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
-/** Returns null for a password. Does not use `URL`, which a bare JavaScript engine lacks. */
+/** Null if the address is invalid or has a password. A bare JavaScript engine has no `URL`. */
 function readWebUrl(url: string): Image | null {
   const match = WEB_URL.exec(url)
   if (match === null || Number(match[2] ?? 0) > 65_535) return null

@@ -80,7 +80,7 @@ export interface ModelReply {
   readonly end?: Exclude<EarlyEnd, 'broken_off'>
   /** Number of bytes after which the connection is lost. Default: never. */
   readonly cut?: number
-  /** Number of bytes in each piece of the stream. Default: one event; with `cut`, all events. */
+  /** Bytes in each piece of the stream. Default: one piece per event; with `cut`, one piece in all. */
   readonly pieces?: number
   /** Number of event loop turns to wait before each piece. Default: 0. */
   readonly slow?: number

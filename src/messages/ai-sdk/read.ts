@@ -7,7 +7,7 @@ import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../
 import { addDelta, closeBlock, collectStream, type DeltaFields, itemsByIndex, newItem } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
-/** A step of `generateText` or `streamText` of the `ai` package. Undeclared fields are read, too. */
+/** A step of `generateText` or `streamText` of the `ai` package. Undeclared fields are also read. */
 export interface AiSdkStep {
   readonly content: readonly object[]
 }

@@ -166,7 +166,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
 
 const isAnother = (one: string, other: string): boolean => one !== '' && other !== '' && one !== other
 
-/** Drops the last item of reasoning that broke off, because half a signed value is invalid. */
+/** Drops the last item of interrupted reasoning, because half a signature is invalid. */
 function wholeField(field: string, values: readonly unknown[], isWhole: boolean): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
   if (field !== 'thinking_blocks' && field !== 'reasoning_details') return joinValues(values)

@@ -394,7 +394,7 @@ function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
   return replyPart.other(part)
 }
 
-/** Tool of each type of call, or null if the call names its tool, and the field with the arguments. */
+/** The tool and the field of the arguments, by type of call. Null: the call itself names the tool. */
 const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: string]> =
   /* @__PURE__ */ new Map([
     ['custom_tool_call', [null, 'input']],
