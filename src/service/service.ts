@@ -25,7 +25,6 @@ import { lifecycleOperations } from './agent-server/conversation-operations.ts'
 import { type Agent, Runs, type RunsOptions } from './conversations/runs.ts'
 import { Starts } from './conversations/starts.ts'
 import { LostRuns } from './conversations/lost-runs.ts'
-import { WorkingCalls } from './conversations/working-calls.ts'
 import { callOperations, CallTokens } from './agent-server/call-operations.ts'
 import { Live, type LiveOptions } from './live/live.ts'
 import { streamOperations } from './live/stream.ts'
@@ -184,7 +183,7 @@ export function createService(options: ServiceOptions): Service {
       agent === undefined
         ? null
         : async (conversation, start) =>
-            workingCalls.watched(
+            lostRuns.watched(
               conversation,
               await agent(conversation, start, {
                 issueCallToken: (actionId, seconds) => callTokens.issue(conversation.id, actionId, seconds),
@@ -196,8 +195,7 @@ export function createService(options: ServiceOptions): Service {
     onFailure: report,
   })
   const lifecycle = { engine, runs, starts }
-  const workingCalls = new WorkingCalls(engine, runs, leaseTtl, report)
-  const lostRuns = new LostRuns(engine, runs, workingCalls, leaseTtl / 3, report)
+  const lostRuns = new LostRuns({ engine, runs, leaseTtl, onFailure: report })
   const controlPlane = createPlane(lifecycle, report, options.controlPlane)
   const refused = metrics.counter('colloquy_webhook_failures_total', 'Deliveries to a webhook that failed.')
   const webhookDispatcher = new WebhookDispatcher(engine, options.webhooks ?? [], {

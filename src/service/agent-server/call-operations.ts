@@ -9,13 +9,13 @@ import { type Lifecycle, openConversation } from '../conversations/conversations
 import { plainId } from '../conversations/find-conversation.ts'
 import { wasHandled } from '../conversations/run-progress.ts'
 import type { CallToken } from '../conversations/runs.ts'
-import { canRunAfterCompletion } from '../conversations/working-calls.ts'
+import { canRunAfterCompletion } from '../conversations/lost-runs.ts'
 import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { decoded } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { masked } from '../mask-secrets.ts'
 import { type Records, recordsOf } from '../records.ts'
-import { callTokenBody, cancelBody, completeBody } from './request-schema.ts'
+import { callTokenBody, cancelBody, completeBody } from '../request-schema.ts'
 
 const PREFIX = 'ct-colloquy-'
 
