@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
 import { type Issue, toIssues } from '../../src/event/issues.ts'
-import { secrets, tags } from '../../src/service/http/body-schema.ts'
+import { secrets, tags } from '../../src/service/request-schema.ts'
 import { sampleOf } from './samples.ts'
 
 function issuesOf(

@@ -35,7 +35,7 @@ import {
 } from '../http/parameters.ts'
 import { type FindLlm, agentOperations } from './agent-operations.ts'
 import { create, fork, type Inherit } from './create.ts'
-import { forkBody, startBody, updateBody } from './request-schema.ts'
+import { forkBody, startBody, updateBody } from '../request-schema.ts'
 import { onConversation, runOperations } from './run-operations.ts'
 
 const topic = 'Conversations'

@@ -19,7 +19,7 @@ import {
 } from '../conversations/find-conversation.ts'
 import { withMasks } from '../conversations/starts.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
-import { agentFields, type ForkBody, type StartBody } from './request-schema.ts'
+import { agentFields, type ForkBody, type StartBody } from '../request-schema.ts'
 
 interface Created {
   readonly isNew: boolean

@@ -34,7 +34,7 @@ import {
   navigateBody,
   policyBody,
   rejectBody,
-} from './request-schema.ts'
+} from '../request-schema.ts'
 
 const operation = operationsIn('Conversations')
 

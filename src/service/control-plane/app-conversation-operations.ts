@@ -20,7 +20,7 @@ import {
   sandboxOf,
 } from './app-conversations.ts'
 import { MAX_PENDING, MAX_PENDING_TEXT } from './pending-messages.ts'
-import { pendingBody, sendBody, updateBody } from '../request-schema.ts'
+import { pendingBody, sendBody, updateAppBody } from '../request-schema.ts'
 import { SANDBOX_STATUSES, type SandboxStatus } from './sandbox-provider.ts'
 
 const operation = operationsIn('Conversations')
@@ -74,7 +74,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   }),
   operation('patch /api/v1/app-conversations/{conversation_id}', {
     name: 'update_app_conversation',
-    body: updateBody,
+    body: updateAppBody,
     returns: APP_CONVERSATION,
     description: 'The updated conversation',
     async handle({ path, body, request }) {

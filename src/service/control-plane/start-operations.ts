@@ -11,7 +11,7 @@ import { dateTime, oneOf, optional, text, type ValuesOf, withDefault } from '../
 import { originOf } from './app-conversation-operations.ts'
 import { AT_ONCE } from './app-conversations.ts'
 import type { ControlPlane } from './control-plane.ts'
-import { startBody } from '../request-schema.ts'
+import { startAppBody } from '../request-schema.ts'
 import { publicTask, type StoredTask, TASK_STATUSES } from './start-tasks.ts'
 
 const tag = 'Conversations'
@@ -37,7 +37,7 @@ const REFUSED = { 409: 'The id is taken' }
 export const startOperations = (plane: ControlPlane): Operation[] => [
   operation('post /api/v1/app-conversations', {
     name: 'start_app_conversation',
-    body: startBody,
+    body: startAppBody,
     returns: START_TASK,
     description: 'The task that starts it, in the background',
     otherwise: REFUSED,
@@ -45,7 +45,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
   }),
   operation('post /api/v1/app-conversations/stream-start', {
     name: 'stream_app_conversation_start',
-    body: startBody,
+    body: startAppBody,
     returns: listOf(START_TASK),
     description: 'The task after each step, as they are done, in one list',
     otherwise: REFUSED,

@@ -22,7 +22,7 @@ import {
 } from '../conversations/find-conversation.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
-import { isServiceField, type StartRequest } from '../request-schema.ts'
+import { isAppField, type StartRequest } from '../request-schema.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -115,7 +115,7 @@ async function make(
   workingDir: string | null,
 ): Promise<Conversation> {
   const { title, public: open, tags, parent_conversation_id } = task.request as StartRequest
-  const start = Object.fromEntries(Object.entries(task.request).filter(([name]) => !isServiceField(name)))
+  const start = Object.fromEntries(Object.entries(task.request).filter(([name]) => !isAppField(name)))
   const parentId = parent_conversation_id ?? null
   const parent = parentId === null ? null : await findConversation(engine.store, parentId)
   const id = task.planned_id
@@ -185,7 +185,7 @@ async function planTask(
   const now = new Date().toISOString()
   const fields = Object.entries(request as object as JsonObject)
   const { start, start_ref } = await lifecycle.starts.store(
-    Object.fromEntries(fields.filter(([name]) => !isServiceField(name))),
+    Object.fromEntries(fields.filter(([name]) => !isAppField(name))),
     { observability_metadata: request.observability_metadata },
   )
   return {
@@ -196,7 +196,7 @@ async function planTask(
     app_conversation_id: null,
     sandbox_id: known ?? (sandboxes.possible ? newId() : null),
     agent_server_url: origin,
-    request: { ...Object.fromEntries(fields.filter(([name]) => isServiceField(name))), ...start },
+    request: { ...Object.fromEntries(fields.filter(([name]) => isAppField(name))), ...start },
     start_ref,
     created_at: now,
     updated_at: now,

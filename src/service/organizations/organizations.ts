@@ -1,4 +1,4 @@
-import type { StartBody } from '../agent-server/request-schema.ts'
+import type { StartBody } from '../request-schema.ts'
 import { type ApiKeys, sha256 } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import { findConversation } from '../conversations/find-conversation.ts'
