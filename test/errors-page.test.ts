@@ -15,7 +15,7 @@ const PAGE = join(ROOT, 'docs/errors.md')
 
 const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   unknown_event: 'No event of this conversation has the id. Check the id and the conversation.',
-  evicted: 'The state no longer has the body of an event. Use `conversation.read`, which loads it again.',
+  evicted: 'The state no longer has the body of an event. Use `conversation.read`, or replay the whole log.',
   empty_view: 'There is no message to send to a model. Append one first.',
   pending_calls:
     'The view has calls without a result, and `pending` is `refuse`. Run or recover the conversation.',
@@ -174,7 +174,12 @@ function errorsIn(program: Node, factories: Map<string, Factory>, imported: Env)
     if (factory !== undefined) {
       const values = nodesIn(node['arguments']).map((argument) => render(argument, constants))
       errors.push(
-        factory.thrown(new Map(factory.parameters.map((name, index) => [name, values[index] ?? '…']))),
+        factory.thrown(
+          new Map([
+            ...constants,
+            ...factory.parameters.map((name, index) => [name, values[index] ?? '…'] as const),
+          ]),
+        ),
       )
     }
     for (const child of childrenOf(node)) visit(child)

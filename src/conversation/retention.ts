@@ -87,7 +87,7 @@ async function* selectRecords(store: Store, filter: DeletionFilter): AsyncGenera
   const { ids } = filter
   if (!Array.isArray(ids) || ids.length === 0 || Object.keys(filter).length > 1)
     invalidArgument('ids', 'must be a list of at least one id, without other criteria')
-  for (const id of ids as readonly unknown[]) checkConversationId('ids', id)
+  for (const [index, id] of (ids as readonly unknown[]).entries()) checkConversationId(`ids.${index}`, id)
   for (const id of new Set(ids)) {
     const record = await store.getConversation(id)
     if (record !== null) yield record

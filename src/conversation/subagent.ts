@@ -39,9 +39,9 @@ export async function runChild(
   if ((await store.getConversation(id)) === null) {
     const parentRecord = await store.getConversation(parent.id)
     const depth = depthOf(parentRecord) + 1
-    if (depth > maxDepth) throw new Error(`Subagents are nested at most ${maxDepth} deep.`)
+    if (depth > maxDepth) throw new Error(`Subagents can be nested at most ${maxDepth} deep.`)
     const { count } = await store.countConversations({ parentConversationId: parent.id, tags: CHILD_TAGS })
-    if (count >= maxChildren) throw new Error(`A conversation has at most ${maxChildren} subagents.`)
+    if (count >= maxChildren) throw new Error(`A conversation can have at most ${maxChildren} subagents.`)
     const created: NewConversation = {
       id,
       title,

@@ -233,7 +233,7 @@ export function laterOf(before: string, now: bigint): string {
 /** Checks an id against design D19. O(length). @throws `invalid_id`. */
 export function checkConversationId(field: string, id: Given): void {
   if (typeof id === 'string' && isLegalId(id)) return
-  throw new ColloquyError('invalid_id', `${field} must be ${ID_RULE}.`, { field, id })
+  throw new ColloquyError('invalid_id', `\`${field}\` must be ${ID_RULE}.`, { field, id })
 }
 
 /**
