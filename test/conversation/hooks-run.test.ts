@@ -2,11 +2,13 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
 import type { HookInput } from '../../src/conversation/run/hooks.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { shellHook } from '../../src/conversation/shell/shell-hook.ts'
 import { decodeEvent } from '../../src/event/decode.ts'
 import type { HookEventType } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { agent, begin, branch, call, hook, hooked, names, run } from './agent.ts'
 
 const types = async (conversation: Conversation) =>
@@ -49,6 +51,7 @@ describe('shell hooks of all six types', () => {
       UserPromptSubmit: { message: 'List the files.', message_id: message?.id },
       PreToolUse: tool,
       PostToolUse: { ...tool, tool_response: expect.objectContaining({ kind: 'TerminalObservation' }) },
+      Stop: { stop_hook_active: false },
     }
     for (const event of await hooked(conversation)) {
       const input = {
@@ -162,6 +165,54 @@ describe('shell hooks of all six types', () => {
       })
     }
     expect(sent.join('')).not.toContain('ENOENT')
+  })
+})
+
+describe('stop_hook_active', () => {
+  const noise = Array.from({ length: 1_500 }, () => ({
+    kind: 'TokenEvent' as const,
+    source: 'agent' as const,
+    prompt_token_ids: [1],
+    response_token_ids: [2],
+  }))
+
+  it('is true from the first block of a Stop hook to the next user message, also after evictions', async () => {
+    const store = memoryStore()
+    let engine = createEngine({ store })
+    const { id } = await engine.create()
+    const runs: [text: string | null, verdicts: string[], seen: boolean[], evict?: 'evict'][] = [
+      ['one', ['block', 'block'], [false, true, true]],
+      ['two', [], [false]],
+      ['three', ['pause'], [false]],
+      [null, ['block'], [true, true]],
+      ['four', ['pause'], [false]],
+      [null, ['block'], [true, true], 'evict'],
+      ['five', ['block'], [false, true], 'evict'],
+      ['six', [], [false]],
+    ]
+    for (const [text, verdicts, expected, evict] of runs) {
+      let conversation = await engine.open(id)
+      if (text === null) await conversation.resume()
+      else await conversation.sendMessage(text)
+      if (evict !== undefined) {
+        await conversation.append(noise)
+        await engine.close()
+        engine = createEngine({ store })
+        conversation = await engine.open(id)
+        const { entries } = (await conversation.state()).log
+        expect(entries.get(entries.length - 2)?.event).toBeNull()
+      }
+      const seen: unknown[] = []
+      const stop = hook('Stop', async ({ stop_hook_active }) => {
+        seen.push(stop_hook_active)
+        const verdict = verdicts.shift()
+        if (verdict === 'pause') await conversation.pause()
+        return { blocked: verdict !== undefined, reason: 'not yet' }
+      })
+      await run(conversation, agent().step, [stop])
+      expect(seen, `after ${text}`).toEqual(expected)
+    }
+    await engine.close()
   })
 })
 

@@ -86,7 +86,7 @@ describe('exit codes', () => {
     ['exit 255', 255, 'exit code 255'],
     ['there-is-no-such-program', 127, 'exit code 127'],
     ['kill -9 $$', -9, 'SIGKILL'],
-    [`echo '{"decision":"block","additionalContext":"x"}'; exit 1`, 1, 'exit code 1'],
+    [`echo '{"decision":"allow","additionalContext":"x"}'; exit 1`, 1, 'exit code 1'],
   ])('any other code is a failure that blocks nothing: %s', async (command, exitCode, error) => {
     const outcome = await run(command)
     expect(outcome).toMatchObject({ success: false, exitCode, error: expect.stringContaining(error) })
@@ -95,7 +95,10 @@ describe('exit codes', () => {
   })
 })
 
-const say = (value: unknown) => run(script(`console.log(${JSON.stringify(JSON.stringify(value))})`))
+const say = (value: unknown, more?: More) =>
+  run(script(`console.log(${JSON.stringify(JSON.stringify(value))})`), more)
+
+const specific = (output: unknown) => ({ hookSpecificOutput: output })
 
 describe('JSON on standard output', () => {
   it('can block, with a reason', async () => {
@@ -110,7 +113,40 @@ describe('JSON on standard output', () => {
     expect(await say({ decision: 'allow', reason: 'fine' })).toMatchObject({ blocked: false })
   })
 
+  it.each(['exit 1', 'exit 2', 'exit 255', 'kill -9 $$'])('blocks with any exit: %s', async (exit) => {
+    const output = { decision: 'deny', reason: 'no', additionalContext: 'x' }
+    const outcome = await run(`echo '${JSON.stringify(output)}'; ${exit}`)
+    expect(outcome).toMatchObject({ success: false, blocked: true, reason: 'no' })
+    expect(outcome).not.toHaveProperty('error')
+  })
+
+  it.each<[object, string | null, Partial<More>?]>([
+    [specific({ permissionDecision: 'deny', permissionDecisionReason: 'no' }), 'no'],
+    [specific({ permissionDecision: 'ask', permissionDecisionReason: 'sure?' }), 'sure?'],
+    [
+      { ...specific({ permissionDecision: 'deny', permissionDecisionReason: 'no' }), decision: 'approve' },
+      'no',
+    ],
+    [{ ...specific({ permissionDecision: 'allow' }), decision: 'block', reason: 'no' }, 'no'],
+    [{ continue: false, stopReason: 'closed' }, 'closed'],
+    [{ continue: false, stopReason: 'closed' }, null, { on: 'Stop' }],
+    [{ continue: true, stopReason: 'closed' }, null],
+    [specific({ permissionDecision: 'allow', permissionDecisionReason: 'fine' }), null],
+    [specific({ permissionDecision: 'defer' }), null],
+    [specific('deny'), null],
+    [specific([{ permissionDecision: 'deny' }]), null],
+    [{ hookSpecificOutput: null, decision: 'approve' }, null],
+  ])('of Claude Code: %j blocks with the reason %j', async (value, reason, more = {}) => {
+    const outcome = await say(value, more)
+    expect(outcome).toMatchObject({ success: true, exitCode: 0, blocked: reason !== null })
+    expect(outcome.reason ?? null).toBe(reason)
+  })
+
   it('can add context for the model', async () => {
+    expect(await say(specific({ additionalContext: 'be kind' }))).toMatchObject({
+      blocked: false,
+      additionalContext: 'be kind',
+    })
     expect(await say({ additionalContext: 'be kind' })).toMatchObject({
       blocked: false,
       additionalContext: 'be kind',

@@ -13,6 +13,8 @@ export interface HookInput {
   readonly message?: string
   readonly action_id?: string
   readonly message_id?: string
+  /** At `Stop`: whether a Stop hook has blocked since the user's last message. */
+  readonly stop_hook_active?: boolean
 }
 
 /** The result of a hook. An empty object blocks nothing. */

@@ -546,10 +546,27 @@ async function settlePendingCalls(run: RunContext): Promise<void> {
   })
 }
 
+/**
+ * Whether a Stop hook has blocked since the user's last message. Null if an evicted body is needed. O(events
+ * since the block or the message).
+ */
+function hasBlockedStop({ log }: State): boolean | null {
+  for (let entry = log.head; entry !== null; entry = entry.parent as typeof entry) {
+    const { event } = entry
+    if (event === null && entry.quarantined === null) return null
+    if (event?.kind === 'MessageEvent' && event.source === 'user') return false
+    if (event?.kind === 'HookExecutionEvent' && event.hook_event_type === 'Stop' && event.blocked === true)
+      return true
+  }
+  return false
+}
+
 /** Ends the turn after the final reply, unless a hook objects or a message has arrived. */
 async function confirmStop(run: RunContext): Promise<boolean> {
   const { replica } = run
-  const { events, blocked } = await callHooks(run, { event_type: 'Stop' })
+  const stop_hook_active =
+    listens(run, 'Stop') && (hasBlockedStop(replica.state) ?? hasBlockedStop(await latestWhole(run))) === true
+  const { events, blocked } = await callHooks(run, { event_type: 'Stop', stop_hook_active })
   if (blocked !== null) {
     const feedback = contextMessage(`[Stop hook feedback] ${blocked}`)
     await add(run, (state) => [

@@ -2,7 +2,8 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { HOOK_EVENT_TYPES } from '../../event/shapes.ts'
+import { isObject } from '../../event/json.ts'
+import { HOOK_EVENT_TYPES, type JsonObject } from '../../event/shapes.ts'
 import type { HookEventType } from '../../event/types.ts'
 import { checkOptionNames, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import type { Hook, HookOutcome } from '../run/hooks.ts'
@@ -190,9 +191,10 @@ export interface ShellHookOptions {
 /**
  * Returns a hook that runs a command. The command reads the `HookInput` as one line of JSON from standard
  * input. Exit code 0 passes. Code 2 blocks, with the reason from standard error, or else standard output.
- * Any other code, a signal, a timeout or a failed start blocks nothing; the HookExecutionEvent in the log
- * has the cause as `error`. A JSON object on standard output may have `decision` (`"block"` or `"deny"`),
- * `reason`, and `additionalContext` for the model.
+ * Any other code, a signal, a timeout or a failed start is recorded as `error` in the HookExecutionEvent.
+ * Unless the command was killed, a JSON object on standard output may have `decision` (`"block"` or `"deny"`
+ * blocks with any exit code), `reason`, and `additionalContext` for the model, or Claude Code's
+ * `hookSpecificOutput`.
  *
  * The process group (POSIX) is killed on a timeout (SIGTERM, a second later SIGKILL), on an interrupt, and
  * when the command exits. At most 256 KiB of each stream are held in memory.
@@ -222,7 +224,7 @@ export function shellHook(options: ShellHookOptions): Hook {
       tools: typeof tools === 'function' ? tools : (name) => tools.includes(name),
     }),
     run: async (input, signal) =>
-      hookOutcome(await runCommand(spec, `${JSON.stringify(input)}\n`, signal), spec),
+      hookOutcome(await runCommand(spec, `${JSON.stringify(input)}\n`, signal), spec, on),
   }
 }
 
@@ -238,55 +240,58 @@ const BLOCK = 2
 
 const NO_CODE = -1
 
-interface Decision {
-  readonly blocks: boolean
-  readonly reason: string
-  readonly additionalContext: string
-}
+/** A decision to ask the user blocks, because the user cannot be asked while a hook runs. */
+const BLOCKING = ['block', 'deny', 'ask']
 
-const NO_DECISION: Decision = { blocks: false, reason: '', additionalContext: '' }
-
-function hookOutcome(ended: Ended, command: Command): HookOutcome {
+function hookOutcome(ended: Ended, command: Command, on: HookEventType): HookOutcome {
   const { how, code, signal } = ended
   const printed = { stdout: ended.stdout.shown(), stderr: ended.stderr.shown() }
-  if (how !== 'exited' || (code !== 0 && code !== BLOCK)) {
-    const exitCode =
-      how !== 'exited' ? NO_CODE : (code ?? (signal === null ? NO_CODE : -constants.signals[signal]))
-    return { success: false, exitCode, ...printed, error: failureOf(ended, command) }
-  }
-  const decision = readDecision(ended.stdout.whole())
+  const ownCode = code ?? (signal === null ? NO_CODE : -constants.signals[signal])
+  const exitCode = how === 'exited' ? ownCode : NO_CODE
+  const failed = exitCode !== 0 && exitCode !== BLOCK
+  // The output of a killed command is ignored.
+  const decision = readDecision(how === 'exited' ? ended.stdout.whole() : null, on)
   const reasons =
-    code === BLOCK ? [printed.stderr, decision.reason, printed.stdout] : [decision.reason, printed.stderr]
-  const reason = reasons.map((text) => text.trim()).find((text) => text !== '')
-  const blocked = code === BLOCK || decision.blocks
+    exitCode === BLOCK ? [printed.stderr, decision.reason, printed.stdout] : [decision.reason, printed.stderr]
+  const reason = reasons.find((text) => text.trim() !== '')?.trim()
+  const blocked = exitCode === BLOCK || decision.blocks
   return {
-    success: code === 0,
-    exitCode: code,
+    success: exitCode === 0,
+    exitCode,
     blocked,
     ...printed,
     ...(blocked && reason !== undefined && { reason }),
-    ...(decision.additionalContext.trim() !== '' && { additionalContext: decision.additionalContext }),
+    ...(!failed && decision.context.trim() !== '' && { additionalContext: decision.context }),
+    ...(failed && !blocked && { error: failureOf(ended, command) }),
   }
 }
 
-function readDecision(text: string | null): Decision {
-  if (text === null || !text.trimStart().startsWith('{')) return NO_DECISION
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return NO_DECISION
-  }
-  const { decision, reason, additionalContext } = value as Readonly<Record<string, unknown>>
-  const verdict = textOrEmpty(decision).toLowerCase()
+/** Reads the output of OpenHands' hooks, and `hookSpecificOutput` of Claude Code's hooks. */
+function readDecision(text: string | null, on: HookEventType) {
+  const output = objectIn(text ?? '')
+  const specific = isObject(output['hookSpecificOutput']) ? output['hookSpecificOutput'] : {}
+  const first = (...values: unknown[]): string => values.find((value) => typeof value === 'string') ?? ''
+  // For Claude Code, `continue: false` at the end of a turn agrees with the end.
+  const stops = output['continue'] === false && on !== 'Stop'
   return {
-    blocks: verdict === 'block' || verdict === 'deny',
-    reason: textOrEmpty(reason),
-    additionalContext: textOrEmpty(additionalContext),
+    blocks:
+      stops ||
+      [output['decision'], specific['permissionDecision']].some((value) =>
+        BLOCKING.includes(first(value).toLowerCase()),
+      ),
+    reason: first(specific['permissionDecisionReason'], output['reason'], output['stopReason']),
+    context: first(output['additionalContext'], specific['additionalContext']),
   }
 }
 
-const textOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '')
+function objectIn(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
 
 function failureOf({ how, code, signal, cause }: Ended, { file, cwd, timeout }: Command): string {
   switch (how) {
