@@ -5,7 +5,7 @@ import { _default as withDefault } from 'zod/mini'
 import { ID_RULE, LEGAL_ID } from './ids.ts'
 import {
   action,
-  checker,
+  checkers,
   criticResult,
   imageContent,
   integer,
@@ -23,7 +23,6 @@ import {
   thinkingBlock,
   thinkingBlocks,
   toolDefinition,
-  type Check,
 } from './shape-schema.ts'
 
 const UNIQUE_RULE = 'Must list each id once.'
@@ -177,9 +176,7 @@ export const eventSchemas = {
   PauseEvent: () => event('PauseEvent', {}),
 } satisfies { readonly [K in EventKind]: () => z.ZodMiniType }
 
-export const eventChecks = Object.fromEntries(
-  Object.entries(eventSchemas).map(([kind, makeSchema]) => [kind, checker(makeSchema)]),
-) as { readonly [K in EventKind]: Check }
+export const eventChecks = checkers(eventSchemas)
 
 const SHAPES = {
   TextContent: textContent,

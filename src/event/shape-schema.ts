@@ -25,6 +25,12 @@ export function checker(makeSchema: () => z.core.$ZodType): Check {
   }
 }
 
+/** Returns the checks of schemas by kind. */
+export const checkers = (
+  schemas: Readonly<Record<string, () => z.core.$ZodType>>,
+): ReadonlyMap<JsonValue | undefined, Check> =>
+  new Map(Object.entries(schemas).map(([kind, makeSchema]) => [kind, checker(makeSchema)]))
+
 /** Accepts any value, because values are already copied or parsed as JSON before a schema checks them. */
 export const json = () => z.unknown() as z.ZodMiniType as z.ZodMiniType<JsonValue, JsonValue>
 

@@ -1,7 +1,7 @@
 import { checkOptionNames } from '../event/check-value.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { isObject } from '../event/json.ts'
-import { isToolResult } from '../event/kinds.ts'
+import { BUILT_IN_TOOLS, isToolResult } from '../event/kinds.ts'
 import type { Loaded } from '../event/load.ts'
 import { earlyEndOf, type GrammarName, isOfReply, replyOf, requestHeadOf } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
@@ -580,14 +580,12 @@ const isCallEntry = (entry: Entry | undefined): entry is CallEntry =>
 const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
   new Set<unknown>(Array.isArray(value) ? value : [])
 
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
-
 /** With `ConfirmRisky`, only the risk `HIGH` certainly needs confirmation: it reaches every threshold. */
 const requiresConfirmation = (
   policy: JsonObject | null,
   { tool_name, security_risk }: ActionEvent,
 ): boolean =>
-  !WITHOUT_EFFECT.has(tool_name) &&
+  !BUILT_IN_TOOLS.has(tool_name) &&
   (policy?.['kind'] === 'AlwaysConfirm' || (policy?.['kind'] === 'ConfirmRisky' && security_risk === 'HIGH'))
 
 const allowsAgain = ({ key, value }: ConversationStateUpdateEvent): boolean =>

@@ -98,13 +98,7 @@ export const ownDigest = (
 function partDigest(message: AssistantMessage, ref: PartRef, { kinds }: Limits): Digest {
   if (ref.kind === 'other')
     return ref.placeholder === null ? otherDigest(ref.value) : digestOf(ref.placeholder)
-  const parts = {
-    thinking: message.thinking_blocks,
-    text: message.content,
-    call: message.tool_calls,
-    reasoning: reasoningItems(message),
-  }
-  const part = parts[ref.kind][ref.index]
+  const part = fieldsOf(message)[ref.kind][ref.index]
   const digest = (part !== undefined && kinds[ref.kind]?.(part as never)) || digestOf('absent')
   return digestWith(digest, ref.more)
 }
@@ -193,15 +187,17 @@ export const reasoningItems = /* @__PURE__ */ memoize(
     ),
 )
 
+/** The standard fields, by the kind of their parts. */
+const fieldsOf = (message: AssistantMessage) => ({
+  thinking: message.thinking_blocks,
+  text: message.content,
+  call: message.tool_calls,
+  reasoning: reasoningItems(message),
+})
+
 function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCounts {
-  const { thinking_blocks, content, tool_calls } = message
-  const counts: Readonly<Record<PartKind, number>> = {
-    thinking: thinking_blocks.length,
-    text: content.length,
-    call: tool_calls.length,
-    reasoning: reasoningItems(message).length,
-  }
-  return Object.fromEntries(kinds.map((kind) => [kind, counts[kind]]))
+  const fields = fieldsOf(message)
+  return Object.fromEntries(kinds.map((kind) => [kind, fields[kind].length]))
 }
 
 export function unsent(ref: OtherRef): OtherRef[] {

@@ -4,7 +4,7 @@ import { copyJson } from '../../event/freeze.ts'
 import { deriveEventId } from '../../event/ids.ts'
 import type { Issue } from '../../event/issues.ts'
 import { isObject, setOwn } from '../../event/json.ts'
-import type { EventKind } from '../../event/kinds.ts'
+import { BUILT_IN_TOOLS, type EventKind } from '../../event/kinds.ts'
 import { type Fact, isQuarantined, type Quarantined } from '../../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
@@ -52,7 +52,7 @@ function redactString(text: string, rules: RedactionRules, { treatment, isSecret
   if (treatment === 'sealed') return redactSealed(text, rules)
   if (treatment === 'arguments') return redactText(text, rules, { json: true })
   if (treatment === 'time' && isInstant(text)) return text
-  if (treatment === 'name' && KNOWN_TOOLS.has(text)) return text
+  if (treatment === 'name' && BUILT_IN_TOOLS.has(text)) return text
   if (treatment === 'secret' || isSecret) return redactField(text, rules)
   return redactText(text, rules, { bytes: treatment === 'bytes' })
 }
@@ -267,8 +267,6 @@ const UPDATES: ReadonlyMap<string, Treatments> = new Map(
 )
 
 const SECRET_UPDATE: Treatments = { ...EVENT, value: 'secret' }
-
-const KNOWN_TOOLS: ReadonlySet<string> = new Set(['finish', 'think'])
 
 function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => boolean): Treatments {
   if (kind !== 'ConversationStateUpdateEvent' || typeof key !== 'string') return EVENT

@@ -1,11 +1,9 @@
+import { BUILT_IN_TOOLS } from '../../event/kinds.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
 
 /** Whether a user must approve a call. `reply` has all calls of the same reply, with or without a result. */
 export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boolean
-
-/** Tools that change nothing. A reply whose only call is to such a tool needs no confirmation. */
-const HARMLESS: ReadonlySet<string> = new Set(['finish', 'think'])
 
 /** In ascending order. */
 const RISKS: readonly unknown[] = ['LOW', 'MEDIUM', 'HIGH']
@@ -23,7 +21,7 @@ export function toPolicy(policy: JsonObject | null): Policy {
   if (policy === null || policy['kind'] === 'NeverConfirm') return () => false
   const needsConfirmation = policy['kind'] === 'ConfirmRisky' ? isRiskier(policy) : () => true
   return (call, reply) =>
-    !(reply.length === 1 && HARMLESS.has(call.tool_name)) && reply.some(needsConfirmation)
+    !(reply.length === 1 && BUILT_IN_TOOLS.has(call.tool_name)) && reply.some(needsConfirmation)
 }
 
 function isRiskier({ threshold, confirm_unknown: unknown }: JsonObject): (call: ActionEvent) => boolean {

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'
 import { isObject } from '../json.ts'
 import type { Action, JsonObject, JsonValue, Observation } from '../shapes.ts'
-import { type Check, checker, integer, jsonObject, maybeText } from '../shape-schema.ts'
+import { type Check, checkers, integer, jsonObject, maybeText } from '../shape-schema.ts'
 
 const maybeFlag = () => z.exactOptional(z.boolean())
 const maybeCount = () => z.exactOptional(integer().check(z.gte(0)))
@@ -258,13 +258,9 @@ export type PublishedObservation = {
   [K in keyof typeof observationSchemas]: ObservationOf<K>
 }[keyof typeof observationSchemas]
 
-export const actionChecks: ReadonlyMap<string, Check> = checks(actionSchemas)
+export const actionChecks = checkers(actionSchemas)
 
-export const observationChecks: ReadonlyMap<string, Check> = checks(observationSchemas)
-
-function checks(schemas: Readonly<Record<string, () => z.ZodMiniType>>): ReadonlyMap<string, Check> {
-  return new Map(Object.entries(schemas).map(([kind, makeSchema]) => [kind, checker(makeSchema)]))
-}
+export const observationChecks = checkers(observationSchemas)
 
 /**
  * Whether an action is of this published kind and has its fields. An action with wrong fields is still valid,
@@ -302,7 +298,7 @@ const OBSERVATIONS = new WeakMap<object, boolean>()
 function isPayloadOf(
   value: Action | Observation | null | undefined,
   kind: string,
-  checks: ReadonlyMap<string, Check>,
+  checks: ReadonlyMap<JsonValue | undefined, Check>,
   known: WeakMap<object, boolean>,
 ): boolean {
   if (!isObject(value as JsonValue | undefined) || value?.kind !== kind) return false
