@@ -1,3 +1,4 @@
+import { parseJson } from '../event/json.ts'
 import type { State } from '../state/state.ts'
 import { checkBound, checkOptionNames } from '../event/check-value.ts'
 import { maskSecrets } from '../event/mask.ts'
@@ -259,11 +260,8 @@ function callKey({ source, tool_name, action, tool_call }: ActionEvent): string 
 
 /** JSON arguments are parsed, so that white space and key order do not matter. */
 function argumentsOf(text: string): object {
-  try {
-    return { arguments: JSON.parse(text) as unknown }
-  } catch {
-    return { raw: text }
-  }
+  const value = parseJson(text)
+  return value === undefined ? { raw: text } : { arguments: value }
 }
 
 /** All rejections are equal: a model that repeats a rejected call ignored the reason. */

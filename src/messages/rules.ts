@@ -1,3 +1,4 @@
+import { parseJson } from '../event/json.ts'
 import { asList, asObject, isObject, label } from './request-form.ts'
 import type { Finding, JsonObject, Rule, Rules, Violation } from './request-form.ts'
 
@@ -90,12 +91,8 @@ export const isBlank = (value: string): boolean => BLANK.test(value)
 export const endsInSpace = (value: string): boolean => SPACE_AT_END.test(value)
 
 export function parseObject(value: string): object | undefined {
-  try {
-    const parsed: unknown = JSON.parse(value)
-    return isObject(parsed) ? parsed : undefined
-  } catch {
-    return undefined
-  }
+  const parsed = parseJson(value)
+  return isObject(parsed) ? parsed : undefined
 }
 
 const SPACES = '\\s\u0085\u001c-\u001f'

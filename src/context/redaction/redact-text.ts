@@ -1,5 +1,5 @@
 import { hasText } from '../../event/text.ts'
-import { eachJsonToken } from '../../event/json.ts'
+import { eachJsonToken, parseJson } from '../../event/json.ts'
 import { findSecrets, type Hit, maskHits } from './find-secrets.ts'
 import { isMask, keyNumbers, maskObject } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
@@ -77,14 +77,7 @@ function outside(hits: readonly Hit[], ranges: readonly TextRange[]): readonly H
   })
 }
 
-function parses(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+const parses = (text: string): boolean => parseJson(text) !== undefined
 
 type TextRange = readonly [start: number, end: number]
 

@@ -3,7 +3,7 @@ import { decodeEvent } from '../../event/decode.ts'
 import { copyJson } from '../../event/freeze.ts'
 import { deriveEventId } from '../../event/ids.ts'
 import type { Issue } from '../../event/issues.ts'
-import { isObject, setOwn } from '../../event/json.ts'
+import { isObject, parseJson, setOwn } from '../../event/json.ts'
 import { BUILT_IN_TOOLS, type EventKind } from '../../event/kinds.ts'
 import { type Fact, isQuarantined, type Quarantined } from '../../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -393,15 +393,9 @@ function redactLine(line: Quarantined, rules: RedactionRules): Quarantined {
 
 /** A quarantined line may be an event in a later format, so JSON is redacted as an event. */
 function redactRaw(raw: string, rules: RedactionRules): string {
-  let body: JsonValue
-  try {
-    const { value, issues } = copyJson(JSON.parse(raw))
-    // JSON that is nested too deeply cannot be walked.
-    if (issues.length > 0 || !isObject(value)) return redactText(raw, rules)
-    body = value
-  } catch {
-    return redactText(raw, rules)
-  }
+  const { value: body, issues } = copyJson(parseJson(raw))
+  // JSON that is nested too deeply cannot be walked.
+  if (issues.length > 0 || !isObject(body)) return redactText(raw, rules)
   const redacted = redactBody(body, { rules, unchanged: NO_PATHS })
   return redacted === body ? raw : JSON.stringify(redacted)
 }

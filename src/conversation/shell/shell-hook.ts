@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { isObject } from '../../event/json.ts'
+import { isObject, parseJson } from '../../event/json.ts'
 import { HOOK_EVENT_TYPES, type JsonObject } from '../../event/shapes.ts'
 import type { HookEventType } from '../../event/types.ts'
 import { checkOptionNames, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
@@ -268,8 +268,9 @@ function hookOutcome(ended: Ended, command: Command, on: HookEventType): HookOut
 
 /** Reads the output of OpenHands' hooks, and `hookSpecificOutput` of Claude Code's hooks. */
 function readDecision(text: string | null, on: HookEventType) {
-  const output = objectIn(text ?? '')
-  const specific = isObject(output['hookSpecificOutput']) ? output['hookSpecificOutput'] : {}
+  const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
+  const output = objectOf(parseJson(text ?? ''))
+  const specific = objectOf(output['hookSpecificOutput'])
   const first = (...values: unknown[]): string => values.find((value) => typeof value === 'string') ?? ''
   // For Claude Code, `continue: false` at the end of a turn agrees with the end.
   const stops = output['continue'] === false && on !== 'Stop'
@@ -281,15 +282,6 @@ function readDecision(text: string | null, on: HookEventType) {
       ),
     reason: first(specific['permissionDecisionReason'], output['reason'], output['stopReason']),
     context: first(output['additionalContext'], specific['additionalContext']),
-  }
-}
-
-function objectIn(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
   }
 }
 
