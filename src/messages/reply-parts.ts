@@ -179,21 +179,14 @@ export function signedOf(message: AssistantMessage, refs: readonly PartRef[], li
   return { refs, bound: signed.lastIndexOf(true) + 1, signed: signed.filter(Boolean).length }
 }
 
-/** Returns the message's reasoning item, then the items of its calls. O(calls) the first time. */
-export const reasoningItems = /* @__PURE__ */ memoize(
-  ({ responses_reasoning_item, tool_calls }: AssistantMessage): readonly ReasoningItemModel[] =>
-    [responses_reasoning_item, ...tool_calls.map((call) => call.responses_reasoning_item)].filter(
-      (item) => item !== null,
-    ),
-)
-
-/** The standard fields, by the kind of their parts. */
-const fieldsOf = (message: AssistantMessage) => ({
+/** Returns the standard fields of a reply, by the kind of their parts. O(calls) the first time. */
+export const fieldsOf = /* @__PURE__ */ memoize((message: AssistantMessage) => ({
   thinking: message.thinking_blocks,
   text: message.content,
   call: message.tool_calls,
-  reasoning: reasoningItems(message),
-})
+  /** The message's reasoning item, then the items of its calls. */
+  reasoning: [message, ...message.tool_calls].flatMap((part) => part.responses_reasoning_item ?? []),
+}))
 
 function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCounts {
   const fields = fieldsOf(message)

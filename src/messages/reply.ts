@@ -25,7 +25,7 @@ import { callIds } from './turns.ts'
 import type { Limits, FieldRef, PartRef, PartsInOrder } from './limits.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import { modelName, requestRecord, withoutDate } from './prefix.ts'
-import { ownDigest, partsOf, reasoningItems } from './reply-parts.ts'
+import { ownDigest, partsOf, fieldsOf } from './reply-parts.ts'
 import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 
 /** An error that a provider or a proxy returns instead of a whole reply or the rest of one. */
@@ -127,7 +127,7 @@ function recordOf(
   const reasons =
     message.reasoning_content !== null ||
     message.thinking_blocks.length > 0 ||
-    reasoningItems(message).length > 0
+    fieldsOf(message).reasoning.length > 0
   const isOfGrammar = ownDigest !== null || parts !== null || !isOrdinary || reasons
   const record: Made<ReplyRecord> = {}
   if (state !== undefined) record.after = state.log.head?.id ?? null

@@ -32,7 +32,7 @@ import {
   where,
   visibleText,
 } from '../shape.ts'
-import { allOf, COMMON_KINDS, hasOwnParts, reasoningDigest, reasoningItems } from '../reply-parts.ts'
+import { allOf, COMMON_KINDS, hasOwnParts, reasoningDigest, fieldsOf } from '../reply-parts.ts'
 
 export function readReasoning(item: RawObject): ReasoningItemModel {
   const { id, encrypted_content } = item
@@ -241,7 +241,8 @@ export const LIMITS: Limits = {
   parts: PARTS,
   kinds: { ...COMMON_KINDS, reasoning: reasoningDigest },
   order: reasoningThenCall,
-  isSigned: (message, { kind, index }) => kind === 'reasoning' && isSendable(reasoningItems(message)[index]),
+  isSigned: (message, { kind, index }) =>
+    kind === 'reasoning' && isSendable(fieldsOf(message).reasoning[index]),
   more: { text: KINDS.message.more, call: CALL_MORE },
   pairOf,
   pairs: pairParts,

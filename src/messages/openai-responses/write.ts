@@ -9,7 +9,7 @@ import type { NeutralMessage } from '../message.ts'
 import { requestRecord } from '../prefix.ts'
 import type { NewMap, Role, WriteOptions, Written } from '../prefix.ts'
 import { id as anyId } from '../shape.ts'
-import { callDigest, reasoningDigest, reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
+import { callDigest, reasoningDigest, fieldsOf, textsOfPart, unsent } from '../reply-parts.ts'
 import type { PartRef, Piece, TextPiece, AssistantTurn, Call, Result, Turn } from '../limits.ts'
 import {
   itemAsText,
@@ -54,7 +54,7 @@ function replyItems(
 ): ReplyItems {
   const { message, refs, bound, calls } = turn
   const last = refs.findLastIndex((ref) => isFollowing(ref, message.content))
-  const reasoning = reasoningItems(message)
+  const reasoning = fieldsOf(message).reasoning
   const results = new Map(turn.results.map((result) => [result.call, result]))
   const items: Written<ResponsesItem>[] = []
   const outputs = new Map<Call, JsonObject>()
