@@ -266,22 +266,24 @@ function hookOutcome(ended: Ended, command: Command, on: HookEventType): HookOut
   }
 }
 
+const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
+
+const firstText = (...values: unknown[]): string => values.find((value) => typeof value === 'string') ?? ''
+
 /** Reads the output of OpenHands' hooks, and `hookSpecificOutput` of Claude Code's hooks. */
 function readDecision(text: string | null, on: HookEventType) {
-  const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
   const output = objectOf(parseJson(text ?? ''))
   const specific = objectOf(output['hookSpecificOutput'])
-  const first = (...values: unknown[]): string => values.find((value) => typeof value === 'string') ?? ''
   // For Claude Code, `continue: false` at the end of a turn agrees with the end.
   const stops = output['continue'] === false && on !== 'Stop'
   return {
     blocks:
       stops ||
       [output['decision'], specific['permissionDecision']].some((value) =>
-        BLOCKING.includes(first(value).toLowerCase()),
+        BLOCKING.includes(firstText(value).toLowerCase()),
       ),
-    reason: first(specific['permissionDecisionReason'], output['reason'], output['stopReason']),
-    context: first(output['additionalContext'], specific['additionalContext']),
+    reason: firstText(specific['permissionDecisionReason'], output['reason'], output['stopReason']),
+    context: firstText(output['additionalContext'], specific['additionalContext']),
   }
 }
 
