@@ -90,7 +90,7 @@ export function hiddenSecret(): fc.Arbitrary<Hidden> {
 export function eventWith(text: string, equalKeys: readonly string[] = []): fc.Arbitrary<Event> {
   return fc
     .oneof(
-      fc.tuple(BODIES.ActionEvent(), fc.nat(6)).map(([body, where]): Event => {
+      fc.tuple(BODIES.ActionEvent, fc.nat(6)).map(([body, where]): Event => {
         switch (where) {
           case 0:
             return { ...body, thought: [{ text }] }
@@ -117,12 +117,12 @@ export function eventWith(text: string, equalKeys: readonly string[] = []): fc.A
           }
         }
       }),
-      BODIES.MessageEvent().map((body): Event => ({
+      BODIES.MessageEvent.map((body): Event => ({
         ...body,
         sender: text,
         llm_message: { ...body.llm_message, content: [{ text }, { image_urls: [text] }], name: text },
       })),
-      fc.tuple(BODIES.ObservationEvent(), fc.boolean()).map(([body, published]): Event => ({
+      fc.tuple(BODIES.ObservationEvent, fc.boolean()).map(([body, published]): Event => ({
         ...body,
         observation: published
           ? { kind: 'TerminalObservation', command: text, content: [{ text }] }

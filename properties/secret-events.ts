@@ -11,8 +11,8 @@ const numbered = (value: JsonValue): string => JSON.stringify(value).replaceAll(
 /** As a value or in nested JSON text. */
 function secretJson(): fc.Arbitrary<JsonValue> {
   // Needs escaping in JSON; half of it is also a leak.
-  const awkward = fc.tuple(secretText(), fc.constantFrom('"', '\\', '\\"', '\n'))
-  return fc.tuple(secretText(), awkward, fc.nat(10)).map(([secret, [half, between], wrap]): JsonValue => {
+  const awkward = fc.tuple(secretText, fc.constantFrom('"', '\\', '\\"', '\n'))
+  return fc.tuple(secretText, awkward, fc.nat(10)).map(([secret, [half, between], wrap]): JsonValue => {
     const item = { id: 'rs_1', encrypted_content: secret }
     const escaped = { encrypted_content: `${half}${between}${half}` }
     switch (wrap) {
@@ -46,13 +46,13 @@ function secretJson(): fc.Arbitrary<JsonValue> {
 const openJson = (): fc.Arbitrary<JsonValue> =>
   fc.oneof(
     { weight: 4, arbitrary: secretJson() },
-    { weight: 1, arbitrary: secretText().map((secret) => ({ encrypted_content: { inner: [secret] } })) },
+    { weight: 1, arbitrary: secretText.map((secret) => ({ encrypted_content: { inner: [secret] } })) },
   )
 
 export function secretEvent(): fc.Arbitrary<Event> {
   return fc
     .oneof(
-      fc.tuple(BODIES.ActionEvent(), reasoningItem(), secretText()).map(([body, item, secret]): Event => ({
+      fc.tuple(BODIES.ActionEvent, reasoningItem, secretText).map(([body, item, secret]): Event => ({
         ...body,
         responses_reasoning_item: { ...item, encrypted_content: secret },
       })),
@@ -73,11 +73,11 @@ export function secretEvent(): fc.Arbitrary<Event> {
         filename: 'f',
         log_data: JSON.stringify(value),
       })),
-      fc.tuple(BODIES.ObservationEvent(), openJson()).map(([body, value]): Event => ({
+      fc.tuple(BODIES.ObservationEvent, openJson()).map(([body, value]): Event => ({
         ...body,
         observation: { ...body.observation, metadata: value },
       })),
-      fc.tuple(BODIES.ActionEvent(), secretJson()).map(([body, value]): Event => ({
+      fc.tuple(BODIES.ActionEvent, secretJson()).map(([body, value]): Event => ({
         ...body,
         tool_call: { ...body.tool_call, arguments: JSON.stringify(value) },
       })),
@@ -87,7 +87,7 @@ export function secretEvent(): fc.Arbitrary<Event> {
 
 /** Adds a field, changes a type or moves a value. */
 export function brokenSecretEvent(): fc.Arbitrary<unknown> {
-  return fc.tuple(secretEvent(), secretText(), fc.nat(6)).map(([event, secret, how]) => {
+  return fc.tuple(secretEvent(), secretText, fc.nat(6)).map(([event, secret, how]) => {
     switch (how) {
       case 0:
         return { ...event, kind: 'FutureEvent' }

@@ -16,15 +16,10 @@ import { anyText } from './text.ts'
  * fc.assert(fc.property(hostileLog(), facts => replay(facts).log.entries.length === facts.length))
  */
 export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
-  const step = (sharedStep ??= phrase())
-  const phrases = (maxLength: number) => fc.array(step, { maxLength, size: 'max' })
   return weighed([11, phrases(18)], [1, phrases(60)]).map((list) =>
     writeHostileLog(list.flat().slice(0, 120)),
   )
 }
-
-/** Created once, because that takes longer than generating 20 logs. */
-let sharedStep: ReturnType<typeof phrase> | null = null
 
 /** The log so far. Each step receives this log, so that the step can refer to earlier facts. */
 interface Written {
@@ -85,17 +80,62 @@ const summaryOf =
   (written) =>
     `${idAt(index)(written)}-summary`
 
-const near = (): fc.Arbitrary<Index> => weighed([4, fc.nat(2)], [2, fc.nat(6)], [1, fc.nat(40)]).map(factBack)
-const back = (): fc.Arbitrary<Ref> => near().map(idAt)
-const summaryBack = (): fc.Arbitrary<Ref> => near().map(summaryOf)
+// Arbitraries are created once, because creating one costs more than a draw.
+
+const near: fc.Arbitrary<Index> = weighed([4, fc.nat(2)], [2, fc.nat(6)], [1, fc.nat(40)]).map(factBack)
+const back = near.map(idAt)
+const summaryBack = near.map(summaryOf)
 const backTo = (max: number): fc.Arbitrary<Ref> => fc.nat(max).map((n) => idAt(factBack(n)))
-const latestSummary = (): fc.Arbitrary<Ref> => always(summaryOf(factBack(0)))
+const latestSummary = always(summaryOf(factBack(0)))
 const textual = (...texts: readonly string[]): fc.Arbitrary<Ref> =>
   fc.constantFrom(...texts).map((text) => () => text)
 
+const nextId: Ref = ({ facts }) => `e${facts.length}`
+
+const anyId = weighed<From<string | undefined>>(
+  [60, always(nextId)],
+  [2, always(() => undefined)],
+  [1, back],
+  [1, summaryBack],
+  [1, textual('__proto__', 'e1', 'e2-summary', 'é 😀')],
+)
+
+type ParentOf = (written: Written, ownId: string) => string | null | undefined
+
+const anyParent = weighed<ParentOf>(
+  [50, always(() => undefined)],
+  [4, back],
+  [
+    2,
+    fc.constantFrom<ParentOf>(
+      () => null,
+      () => ROOT,
+      (_, ownId) => ownId,
+      ({ facts }) => `e${facts.length + 2}`,
+    ),
+  ],
+  [1, weighed([1, textual('', 'unknown', 'toString')], [1, summaryBack])],
+)
+
+export const secondsAfter = (second: number): string =>
+  `2026-01-01T00:${String(Math.floor(second / 60)).padStart(2, '0')}:${String(second % 60).padStart(2, '0')}Z`
+
+const anyTime = weighed<From<string | undefined>>(
+  [30, always(({ facts }) => secondsAfter(facts.length))],
+  [
+    3,
+    fc.constantFrom<From<string | undefined>>(
+      () => undefined,
+      () => secondsAfter(0),
+      ({ facts }) => secondsAfter(120 - facts.length),
+      () => '2026-13-01T00:00:00Z',
+    ),
+  ],
+)
+
 /** Generates id, time and parent: mostly the defaults, so that anomalies rarely hide each other's effect. */
-const placing = (id = anyId()): fc.Arbitrary<From<Pick<Event, 'id' | 'timestamp' | 'parent_id'>>> =>
-  fc.tuple(id, anyParent(), anyTime()).map(([idOf, parentOf, timeOf]) => (written) => {
+const placing = (id = anyId): fc.Arbitrary<From<Pick<Event, 'id' | 'timestamp' | 'parent_id'>>> =>
+  fc.tuple(id, anyParent, anyTime).map(([idOf, parentOf, timeOf]) => (written) => {
     const ownId = idOf(written)?.slice(0, 200)
     const timestamp = timeOf(written)
     const parent = parentOf(written, ownId ?? 'self')
@@ -106,91 +146,43 @@ const placing = (id = anyId()): fc.Arbitrary<From<Pick<Event, 'id' | 'timestamp'
     }
   })
 
-const nextId: Ref = ({ facts }) => `e${facts.length}`
-
-const anyId = (): fc.Arbitrary<From<string | undefined>> =>
-  weighed<From<string | undefined>>(
-    [60, always(nextId)],
-    [2, always(() => undefined)],
-    [1, back()],
-    [1, summaryBack()],
-    [1, textual('__proto__', 'e1', 'e2-summary', 'é 😀')],
-  )
-
-type ParentOf = (written: Written, ownId: string) => string | null | undefined
-
-const anyParent = (): fc.Arbitrary<ParentOf> =>
-  weighed<ParentOf>(
-    [50, always(() => undefined)],
-    [4, back()],
-    [
-      2,
-      fc.constantFrom<ParentOf>(
-        () => null,
-        () => ROOT,
-        (_, ownId) => ownId,
-        ({ facts }) => `e${facts.length + 2}`,
-      ),
-    ],
-    [1, weighed([1, textual('', 'unknown', 'toString')], [1, summaryBack()])],
-  )
-
-const secondsAfter = (second: number): string =>
-  `2026-01-01T00:${String(Math.floor(second / 60)).padStart(2, '0')}:${String(second % 60).padStart(2, '0')}Z`
-
-const anyTime = (): fc.Arbitrary<From<string | undefined>> =>
-  weighed<From<string | undefined>>(
-    [30, always(({ facts }: Written) => secondsAfter(facts.length))],
-    [
-      3,
-      fc.constantFrom<From<string | undefined>>(
-        () => undefined,
-        () => secondsAfter(0),
-        ({ facts }) => secondsAfter(120 - facts.length),
-        () => '2026-13-01T00:00:00Z',
-      ),
-    ],
-  )
-
-const placed = (body: fc.Arbitrary<From<Event>>, id?: Parameters<typeof placing>[0]): fc.Arbitrary<Step> =>
+const placed = (body: fc.Arbitrary<From<Event>>, id = anyId): fc.Arbitrary<Step> =>
   fc.tuple(placing(id), body).map(([identify, write]): Step => (written) => ({
     ...write(written),
     ...identify(written),
   }))
 
-const plain = (body: fc.Arbitrary<Event>, id?: Parameters<typeof placing>[0]): fc.Arbitrary<Step> =>
+const plain = (body: fc.Arbitrary<Event>, id = anyId): fc.Arbitrary<Step> =>
   placed(
     body.map((event) => () => event),
     id,
   )
 
 const kind = (...kinds: readonly (typeof EVENT_KINDS)[number][]): fc.Arbitrary<Step> =>
-  plain(fc.oneof(...kinds.map((each): fc.Arbitrary<Event> => BODIES[each]())))
+  plain(fc.oneof(...kinds.map((each): fc.Arbitrary<Event> => BODIES[each])))
 
-const anyMessage = (): fc.Arbitrary<Event> =>
-  BODIES.MessageEvent().chain((body) =>
-    fc.constantFrom('user', 'user', 'environment').map((source) => ({ ...body, source })),
-  )
-const message = (): fc.Arbitrary<Step> => plain(anyMessage())
+const anyMessage: fc.Arbitrary<Event> = BODIES.MessageEvent.chain((body) =>
+  fc.constantFrom('user', 'user', 'environment').map((source) => ({ ...body, source })),
+)
+const message: fc.Arbitrary<Step> = plain(anyMessage)
 
 type Action = EventOf<'ActionEvent'>
 
-const thinking = (): fc.Arbitrary<Action> =>
-  BODIES.ActionEvent().map((body) => ({
-    ...body,
-    thinking_blocks: [{ type: 'thinking', thinking: 'step by step', signature: 'sig/0' }],
-  }))
-const wordless = (): fc.Arbitrary<Action> =>
-  BODIES.ActionEvent().map(({ kind, tool_name, tool_call_id, tool_call, llm_response_id }) => ({
+const thinking = BODIES.ActionEvent.map((body): Action => ({
+  ...body,
+  thinking_blocks: [{ type: 'thinking', thinking: 'step by step', signature: 'sig/0' }],
+}))
+const wordless = BODIES.ActionEvent.map(
+  ({ kind, tool_name, tool_call_id, tool_call, llm_response_id }): Action => ({
     kind,
     tool_name,
     tool_call_id,
     tool_call,
     llm_response_id,
     thought: [],
-  }))
-const wordy = (): fc.Arbitrary<Action> =>
-  BODIES.ActionEvent().map((body) => ({ ...body, thought: [{ text: 'then this' }] }))
+  }),
+)
+const wordy = BODIES.ActionEvent.map((body): Action => ({ ...body, thought: [{ text: 'then this' }] }))
 
 type RecordOf = From<JsonObject | null>
 
@@ -198,10 +190,10 @@ type RecordOf = From<JsonObject | null>
  * Generates the field `after` of a reply: usually the id of a recent fact, sometimes a later, unknown or
  * invalid id.
  */
-const requested = (ref = back()): fc.Arbitrary<From<JsonValue>> =>
+const requested = (ref = back): fc.Arbitrary<From<JsonValue>> =>
   weighed<From<JsonValue>>(
     [12, ref],
-    [1, summaryBack()],
+    [1, summaryBack],
     [2, always(({ facts }: Written) => `e${facts.length + 1}`)],
     [2, always(() => true)],
     [1, textual('unknown', 'e1')],
@@ -218,30 +210,34 @@ const waits = (min: number, max: number): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom(1.5, '1', true, null, 2 ** 60).map((count) => ({ waits: count }))],
   )
 
-const pausedEnd = (): fc.Arbitrary<JsonObject> => always({ outcome: 'paused' })
+const pausedEnd: fc.Arbitrary<JsonObject> = always({ outcome: 'paused' })
 
-const anyEnd = (): fc.Arbitrary<JsonObject> =>
-  weighed<JsonObject>(
-    [4, always({})],
-    [2, always({ interrupted: true })],
-    [2, fc.constantFrom('truncated', 'paused', 'refused', 'filtered').map((outcome) => ({ outcome }))],
-    [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
-  )
+const anyEnd = weighed<JsonObject>(
+  [4, always({})],
+  [2, always({ interrupted: true })],
+  [2, fc.constantFrom('truncated', 'paused', 'refused', 'filtered').map((outcome) => ({ outcome }))],
+  [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
+)
 
 /** Generates null for a new id. */
-const anyCallId = (): fc.Arbitrary<string | null> =>
-  weighed([2, always(null)], [3, fc.constantFrom('c0', 'c1', 'c2', '')])
-const mostlyNewCallId = (): fc.Arbitrary<string | null> => weighed([3, always(null)], [2, always('c0')])
+const anyCallId: fc.Arbitrary<string | null> = weighed(
+  [2, always(null)],
+  [3, fc.constantFrom('c0', 'c1', 'c2', '')],
+)
+const mostlyNewCallId: fc.Arbitrary<string | null> = weighed([3, always(null)], [2, always('c0')])
 
 const freshReply: Ref = ({ facts }) => `r${facts.length}`
 const sameReply: Ref = (written) => written.calls.at(-1)?.response ?? freshReply(written)
-const anyReply = (): fc.Arbitrary<Ref> =>
-  weighed([4, always(sameReply)], [3, always(freshReply)], [2, textual('r0', '', '')])
+const anyReply: fc.Arbitrary<Ref> = weighed(
+  [4, always(sameReply)],
+  [3, always(freshReply)],
+  [2, textual('r0', '', '')],
+)
 
 const call = (
   response: fc.Arbitrary<Ref>,
-  body = BODIES.ActionEvent(),
-  callId = anyCallId(),
+  body = BODIES.ActionEvent,
+  callId = anyCallId,
   record: fc.Arbitrary<RecordOf> = always(() => null),
 ): fc.Arbitrary<Step> =>
   placed(
@@ -259,42 +255,44 @@ const call = (
     }),
   )
 
-const fresh = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc.Arbitrary<Step> =>
-  call(always(freshReply), body, mostlyNewCallId(), record)
-const same = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc.Arbitrary<Step> =>
-  call(always(sameReply), body, mostlyNewCallId(), record)
+const callIn = (response: Ref) => (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>) =>
+  call(always(response), body, mostlyNewCallId, record)
+const fresh = callIn(freshReply)
+const same = callIn(sameReply)
 /** Generates a call in a reply that contains or awaits results of the provider's own tools. */
 const ending = (end: fc.Arbitrary<JsonObject>): fc.Arbitrary<Step> =>
   fresh(
-    wordless(),
+    wordless,
     end.map((fields) => () => fields),
   )
-const opens = (): fc.Arbitrary<Step> => ending(weighed([4, waits(1, 2)], [1, pausedEnd()]))
-const brings = (): fc.Arbitrary<Step> => ending(waits(-2, -1))
+const opens: fc.Arbitrary<Step> = ending(weighed([4, waits(1, 2)], [1, pausedEnd]))
+const brings: fc.Arbitrary<Step> = ending(waits(-2, -1))
 
-const reply = (after = requested(), end = anyEnd()): fc.Arbitrary<Step> =>
+const reply = (after = requested(), end = anyEnd): fc.Arbitrary<Step> =>
   placed(
-    fc.tuple(BODIES.MessageEvent(), after, end).map(([body, afterOf, fields]) => (written) => ({
+    fc.tuple(BODIES.MessageEvent, after, end).map(([body, afterOf, fields]) => (written) => ({
       ...body,
       source: 'agent',
       llm_message: { ...body.llm_message, reply: { after: afterOf(written), ...fields } },
     })),
   )
 const replyTo = (ref: fc.Arbitrary<Ref>): fc.Arbitrary<Step> => reply(requested(ref))
-const paused = (): fc.Arbitrary<Step> => reply(requested(backTo(0)), pausedEnd())
+const paused: fc.Arbitrary<Step> = reply(requested(backTo(0)), pausedEnd)
 
-const anyCall = (): fc.Arbitrary<Index> =>
-  weighed([8, fc.nat(2).map(openCallBack)], [4, fc.nat(6).map(callBack)], [1, near()])
-const latestCall = (): fc.Arbitrary<Index> => always(openCallBack(0))
+const anyCall: fc.Arbitrary<Index> = weighed(
+  [8, fc.nat(2).map(openCallBack)],
+  [4, fc.nat(6).map(callBack)],
+  [1, near],
+)
+const latestCall: fc.Arbitrary<Index> = always(openCallBack(0))
 
 type Result = EventOf<'ObservationEvent' | 'UserRejectObservation' | 'AgentErrorEvent'>
 
-const anyResult = (): fc.Arbitrary<Result> =>
-  weighed<Result>(
-    [2, BODIES.ObservationEvent()],
-    [1, BODIES.UserRejectObservation()],
-    [1, BODIES.AgentErrorEvent()],
-  )
+const anyResult = weighed<Result>(
+  [2, BODIES.ObservationEvent],
+  [1, BODIES.UserRejectObservation],
+  [1, BODIES.AgentErrorEvent],
+)
 
 /**
  * Returns the `action_id` of a result for a call: the id of this call, of another open call, of any event, or
@@ -302,18 +300,17 @@ const anyResult = (): fc.Arbitrary<Result> =>
  */
 type NamedBy = (call: Index) => Ref
 
-const anyName = (): fc.Arbitrary<NamedBy> =>
-  weighed<NamedBy>(
-    [5, always(idAt)],
-    [9, always(() => idAt(openCallBack(1)))],
-    [5, always(() => () => 'nothing')],
-    [1, back().map((other) => () => other)],
-  )
+const anyName = weighed<NamedBy>(
+  [5, always(idAt)],
+  [9, always(() => idAt(openCallBack(1)))],
+  [5, always(() => () => 'nothing')],
+  [1, back.map((other) => () => other)],
+)
 
 const result = (
-  body = anyResult(),
-  call = anyCall(),
-  name = anyName(),
+  body = anyResult,
+  call = anyCall,
+  name = anyName,
   callId: fc.Arbitrary<string | null> = weighed<string | null>(
     [8, always(null)],
     [1, fc.constantFrom('c0', 'c1', 'c-unknown')],
@@ -330,65 +327,55 @@ const result = (
       return link.kind === 'AgentErrorEvent' ? link : { ...link, action_id }
     }),
   )
-const latest = (): fc.Arbitrary<Step> => result(anyResult(), latestCall())
-const error = (): fc.Arbitrary<Step> => result(BODIES.AgentErrorEvent())
+const latest: fc.Arbitrary<Step> = result(anyResult, latestCall)
+const error: fc.Arbitrary<Step> = result(BODIES.AgentErrorEvent)
 
-const working = (): fc.Arbitrary<Step> => {
-  const body = BODIES.ObservationEvent().map((event) => ({
-    ...event,
-    observation: { kind: 'WorkingObservation', content: [], task: 1 },
-  }))
-  return result(body, anyCall(), always(idAt), always(null))
-}
+const workingResult = BODIES.ObservationEvent.map((event) => ({
+  ...event,
+  observation: { kind: 'WorkingObservation', content: [], task: 1 },
+}))
+const working = result(workingResult, anyCall, always(idAt), always(null))
 
 /** Generates completions or progress reports with a call's id, which `fields` may override. */
-const ofCall = (
-  fields: fc.Arbitrary<JsonObject>,
-  write: (value: JsonObject) => Event,
-): fc.Arbitrary<Step> => {
-  const calls = weighed([6, fc.nat(2).map(callBack)], [1, near()])
-  return placed(
-    fc.tuple(calls, fields).map(
+const ofCall = (fields: fc.Arbitrary<JsonObject>, write: (value: JsonObject) => Event): fc.Arbitrary<Step> =>
+  placed(
+    fc.tuple(weighed([6, fc.nat(2).map(callBack)], [1, near]), fields).map(
       ([index, more]) =>
         (written) =>
           write({ action_id: idAt(index)(written), ...more }),
     ),
   )
-}
 
-const completion = (): fc.Arbitrary<Step> =>
-  ofCall(
-    weighed<JsonObject>(
-      [6, fc.constantFrom('done', 'failed', 'cancelled', 'lost').map((outcome) => ({ outcome }))],
-      [1, fc.constantFrom<JsonObject>({ outcome: 7 }, { action_id: null }, { tool_call_id: 1 })],
-    ),
-    (completes) => ({
-      kind: 'MessageEvent',
-      source: 'environment',
-      llm_message: { role: 'user', content: [{ type: 'text', text: 'it is done' }], completes },
-    }),
-  )
+const completion = ofCall(
+  weighed<JsonObject>(
+    [6, fc.constantFrom('done', 'failed', 'cancelled', 'lost').map((outcome) => ({ outcome }))],
+    [1, fc.constantFrom<JsonObject>({ outcome: 7 }, { action_id: null }, { tool_call_id: 1 })],
+  ),
+  (completes) => ({
+    kind: 'MessageEvent',
+    source: 'environment',
+    llm_message: { role: 'user', content: [{ type: 'text', text: 'it is done' }], completes },
+  }),
+)
 
-const progress = (): fc.Arbitrary<Step> =>
-  ofCall(
-    fc.constantFrom<JsonObject>({ progress: 0.5 }, { task: 2, content: 'half' }, { action_id: 4 }, {}),
-    (value) => ({
-      kind: 'ConversationStateUpdateEvent',
-      source: 'environment',
-      key: 'call_progress',
-      value,
-    }),
-  )
+const progress = ofCall(
+  fc.constantFrom<JsonObject>({ progress: 0.5 }, { task: 2, content: 'half' }, { action_id: 4 }, {}),
+  (value) => ({
+    kind: 'ConversationStateUpdateEvent',
+    source: 'environment',
+    key: 'call_progress',
+    value,
+  }),
+)
 
-const anyListed = (): fc.Arbitrary<Ref> =>
-  weighed([6, back()], [1, summaryBack()], [1, textual('unknown', 'e0', 'e1')])
+const anyListed: fc.Arbitrary<Ref> = weighed([6, back], [1, summaryBack], [1, textual('unknown', 'e0', 'e1')])
 
-const condensation = (listed = anyListed(), minLength = 0): fc.Arbitrary<Step> => {
+const condensation = (listed = anyListed, minLength = 0): fc.Arbitrary<Step> => {
   const offset = weighed<number | null>([8, fc.nat(9)], [1, fc.constantFrom(null, 99)])
   const list = fc.array(listed, { minLength, maxLength: Math.max(minLength, 4) })
   return placed(
     fc
-      .tuple(BODIES.Condensation(), offset, anyText(), list)
+      .tuple(BODIES.Condensation, offset, anyText(), list)
       .map(([body, summary_offset, summary, refs]) => (written) => ({
         ...body,
         summary_offset,
@@ -399,114 +386,111 @@ const condensation = (listed = anyListed(), minLength = 0): fc.Arbitrary<Step> =
 }
 const condenses = (listed: fc.Arbitrary<Ref>): fc.Arbitrary<Step> => condensation(listed, 1)
 
-const head = (ref = back()): fc.Arbitrary<Step> =>
+const oddTarget = weighed<From<JsonValue | undefined>>(
+  [2, summaryBack],
+  [1, always(() => 7)],
+  [1, always(() => undefined)],
+  [2, textual('later', 'e99')],
+)
+
+const head = (ref = back): fc.Arbitrary<Step> =>
   placed(
-    weighed<From<JsonValue | undefined>>(
-      [9, ref],
-      [2, always(() => null)],
-      [
-        2,
-        weighed<From<JsonValue | undefined>>(
-          [2, summaryBack()],
-          [1, always(() => 7)],
-          [1, always(() => undefined)],
-          [2, textual('later', 'e99')],
-        ),
-      ],
-    ).map((target) => (written) => {
-      const value = target(written)
-      const move = { kind: 'ConversationStateUpdateEvent', key: 'leaf_event_id' } as const
-      return value === undefined ? move : { ...move, value }
-    }),
+    weighed<From<JsonValue | undefined>>([9, ref], [2, always(() => null)], [2, oddTarget]).map(
+      (target) => (written) => {
+        const value = target(written)
+        const move = { kind: 'ConversationStateUpdateEvent', key: 'leaf_event_id' } as const
+        return value === undefined ? move : { ...move, value }
+      },
+    ),
   )
 
 const update = (key: string, value: fc.Arbitrary<JsonValue>): fc.Arbitrary<Step> =>
   plain(value.map((each) => ({ kind: 'ConversationStateUpdateEvent', key, value: each })))
 
-const status = (): fc.Arbitrary<Step> => {
-  const named = weighed<string | null>(
-    [6, fc.constantFrom(...STATUSES)],
-    [1, fc.constantFrom('IDLE', '', null)],
-  )
-  const whole = fc.oneof(
-    named.map((execution_status) => ({ execution_status })),
-    fc.constantFrom<JsonValue>(null, [], {}),
-  )
-  return weighed([5, update('execution_status', named)], [1, update('full_state', whole)])
-}
+const anyStatus = weighed<string | null>(
+  [6, fc.constantFrom(...STATUSES)],
+  [1, fc.constantFrom('IDLE', '', null)],
+)
+const wholeState = fc.oneof(
+  anyStatus.map((execution_status) => ({ execution_status })),
+  fc.constantFrom<JsonValue>(null, [], {}),
+)
+const status = weighed([5, update('execution_status', anyStatus)], [1, update('full_state', wholeState)])
 
 /** A quarantined line, with its id and parent if readable (design D16). */
-const broken = (): fc.Arbitrary<Step> =>
-  fc
-    .tuple(
-      placing(),
-      fc.boolean(),
-      fc.constantFrom(null, 'FutureEvent', 'ActionEvent', 'ConversationStateUpdateEvent'),
-      fc.constantFrom('{"kind":"FutureEvent"}', '{', '', '{"kind":"ActionEvent"}'),
-    )
-    .map(([identify, isReadable, eventKind, raw]) => (written): Quarantined => {
-      const { timestamp: _, ...identity } = identify(written)
-      return {
-        quarantined: true,
-        raw,
-        issues: [{ loc: ['kind'], msg: 'Unknown kind of event', type: 'union_tag_invalid' }],
-        ...(isReadable && identity.id !== undefined && identity),
-        ...(eventKind !== null && { event_kind: eventKind }),
-      }
-    })
+const broken: fc.Arbitrary<Step> = fc
+  .tuple(
+    placing(),
+    fc.boolean(),
+    fc.constantFrom(null, 'FutureEvent', 'ActionEvent', 'ConversationStateUpdateEvent'),
+    fc.constantFrom('{"kind":"FutureEvent"}', '{', '', '{"kind":"ActionEvent"}'),
+  )
+  .map(([identify, isReadable, eventKind, raw]) => (written): Quarantined => {
+    const { timestamp: _, ...identity } = identify(written)
+    return {
+      quarantined: true,
+      raw,
+      issues: [{ loc: ['kind'], msg: 'Unknown kind of event', type: 'union_tag_invalid' }],
+      ...(isReadable && identity.id !== undefined && identity),
+      ...(eventKind !== null && { event_kind: eventKind }),
+    }
+  })
+
+const freshAt = (n: number): fc.Arbitrary<Step> => fresh(BODIES.ActionEvent, saw(backTo(n)))
+const sameAt = (n: number): fc.Arbitrary<Step> => same(wordless, saw(backTo(n)))
+const replyAt = (n: number): fc.Arbitrary<Step> => replyTo(backTo(n))
+const forgets = (n: number): fc.Arbitrary<Step> => condenses(backTo(n))
+
+const single = weighed(
+  [7, kind('MessageEvent')],
+  [5, call(anyReply)],
+  [2, reply()],
+  [1, call(anyReply, BODIES.ActionEvent, anyCallId, saw())],
+  [6, result()],
+  [2, condensation()],
+  [2, head()],
+  [1, working],
+  [1, completion],
+  [1, progress],
+  [2, status],
+  [2, kind('CondensationRequest', 'CondensationSummaryEvent')],
+  [1, kind('SystemPromptEvent')],
+  [1, kind('PauseEvent', 'InterruptEvent', 'ConversationErrorEvent')],
+  [1, kind(...EVENT_KINDS)],
+  [3, broken],
+).map((step) => [step])
+
+const related: readonly (readonly [weight: number, ...steps: fc.Arbitrary<Step>[]])[] = [
+  [2, fresh(), same(), result(), result()],
+  [3, message, message, replyAt(3), replyAt(4)],
+  [2, freshAt(0), message, sameAt(2), latest, latest, replyAt(5)],
+  [1, message, freshAt(1), latest, message, sameAt(4), latest],
+  [2, message, message, forgets(4), replyAt(4)],
+  [1, freshAt(0), error, message, sameAt(3), forgets(2), latest],
+  [2, fresh(), same(), result(), same(), result(), forgets(4)],
+  [1, fresh(), error, same(wordless)],
+  [1, fresh(), error, same(wordy)],
+  [4, fresh(thinking), latest, fresh(wordless), latest, forgets(3)],
+  [1, opens, latest, weighed([2, paused], [1, opens]), latest, brings, latest, forgets(5)],
+  [2, opens, latest, brings, latest, fresh(wordless), latest, forgets(5)],
+  [1, paused, weighed([1, paused], [2, replyAt(0)]), forgets(1)],
+  [1, fresh(), forgets(0), result()],
+  [2, forgets(3), condenses(latestSummary)],
+  [2, fresh(), update('execution_status', always('waiting_for_confirmation')), latest],
+  [1, kind('PauseEvent'), fresh(), fresh()],
+  [1, kind('ConversationErrorEvent'), kind('MessageEvent')],
+  [1, forgets(3), plain(anyMessage, latestSummary)],
+  [4, kind('SystemPromptEvent'), message, kind('SystemPromptEvent'), forgets(0)],
+  [5, fresh(), working, progress, message, completion],
+  [2, fresh(), same(), working, completion, working, completion, completion],
+  [2, fresh(), working, forgets(0), progress, head(backTo(2)), completion],
+  [2, update('execution_status', always('running')), head(backTo(1)), kind('MessageEvent')],
+]
 
 /** A few related steps, so that rare situations occur. Random parents can put them on different branches. */
-const phrase = (): fc.Arbitrary<readonly Step[]> => {
-  const one = weighed(
-    [7, kind('MessageEvent')],
-    [5, call(anyReply())],
-    [2, reply()],
-    [1, call(anyReply(), BODIES.ActionEvent(), anyCallId(), saw())],
-    [6, result()],
-    [2, condensation()],
-    [2, head()],
-    [1, working()],
-    [1, completion()],
-    [1, progress()],
-    [2, status()],
-    [2, kind('CondensationRequest', 'CondensationSummaryEvent')],
-    [1, kind('SystemPromptEvent')],
-    [1, kind('PauseEvent', 'InterruptEvent', 'ConversationErrorEvent')],
-    [1, kind(...EVENT_KINDS)],
-    [3, broken()],
-  ).map((step) => [step])
-  const freshAt = (n: number): fc.Arbitrary<Step> => fresh(BODIES.ActionEvent(), saw(backTo(n)))
-  const sameAt = (n: number): fc.Arbitrary<Step> => same(wordless(), saw(backTo(n)))
-  const replyAt = (n: number): fc.Arbitrary<Step> => replyTo(backTo(n))
-  const forgets = (n: number): fc.Arbitrary<Step> => condenses(backTo(n))
-  const related: readonly (readonly [weight: number, ...steps: fc.Arbitrary<Step>[]])[] = [
-    [2, fresh(), same(), result(), result()],
-    [3, message(), message(), replyAt(3), replyAt(4)],
-    [2, freshAt(0), message(), sameAt(2), latest(), latest(), replyAt(5)],
-    [1, message(), freshAt(1), latest(), message(), sameAt(4), latest()],
-    [2, message(), message(), forgets(4), replyAt(4)],
-    [1, freshAt(0), error(), message(), sameAt(3), forgets(2), latest()],
-    [2, fresh(), same(), result(), same(), result(), forgets(4)],
-    [1, fresh(), error(), same(wordless())],
-    [1, fresh(), error(), same(wordy())],
-    [4, fresh(thinking()), latest(), fresh(wordless()), latest(), forgets(3)],
-    [1, opens(), latest(), weighed([2, paused()], [1, opens()]), latest(), brings(), latest(), forgets(5)],
-    [2, opens(), latest(), brings(), latest(), fresh(wordless()), latest(), forgets(5)],
-    [1, paused(), weighed([1, paused()], [2, replyAt(0)]), forgets(1)],
-    [1, fresh(), forgets(0), result()],
-    [2, forgets(3), condenses(latestSummary())],
-    [2, fresh(), update('execution_status', always('waiting_for_confirmation')), latest()],
-    [1, kind('PauseEvent'), fresh(), fresh()],
-    [1, kind('ConversationErrorEvent'), kind('MessageEvent')],
-    [1, forgets(3), plain(anyMessage(), latestSummary())],
-    [4, kind('SystemPromptEvent'), message(), kind('SystemPromptEvent'), forgets(0)],
-    [5, fresh(), working(), progress(), message(), completion()],
-    [2, fresh(), same(), working(), completion(), working(), completion(), completion()],
-    [2, fresh(), working(), forgets(0), progress(), head(backTo(2)), completion()],
-    [2, update('execution_status', always('running')), head(backTo(1)), kind('MessageEvent')],
-  ]
-  return weighed<readonly Step[]>(
-    [22, one],
-    ...related.map(([weight, ...steps]) => [weight, fc.tuple(...steps)] as const),
-  )
-}
+const phrase = weighed<readonly Step[]>(
+  [22, single],
+  ...related.map(([weight, ...steps]) => [weight, fc.tuple(...steps)] as const),
+)
+
+const phrases = (maxLength: number) => fc.array(phrase, { maxLength, size: 'max' })

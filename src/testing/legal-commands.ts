@@ -50,7 +50,7 @@ const COMMANDS = {
       text: fc.option(words()),
       thinking: weighed<readonly ThinkingBlock[]>(
         [2, always([])],
-        [1, fc.array(signedThinking(), { minLength: 1, maxLength: 2 })],
+        [1, fc.array(signedThinking, { minLength: 1, maxLength: 2 })],
       ),
       confirm: oneIn(4),
       searches: oneIn(5),
@@ -92,11 +92,11 @@ const COMMANDS = {
     9,
     shape<{ readonly event: Event }>({
       event: fc.oneof(
-        BODIES.TokenEvent(),
-        BODIES.LLMCompletionLogEvent(),
-        BODIES.ACPToolCallEvent(),
-        BODIES.ServerErrorEvent(),
-        BODIES.HookExecutionEvent(),
+        BODIES.TokenEvent,
+        BODIES.LLMCompletionLogEvent,
+        BODIES.ACPToolCallEvent,
+        BODIES.ServerErrorEvent,
+        BODIES.HookExecutionEvent,
       ),
     }),
   ),

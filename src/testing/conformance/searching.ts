@@ -5,7 +5,7 @@ import type { Source } from '../../event/shapes.ts'
 import type { EventFilter, StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { formatInstant } from '../../store/kit/record.ts'
-import { hostileLog } from '../hostile-log.ts'
+import { hostileLog, secondsAfter } from '../hostile-log.ts'
 import { equal, rejects, rejectsEach } from './assert.ts'
 import { type Check, generated, it, someOf, test } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, pluck, say, storable, update } from './facts.ts'
@@ -19,23 +19,20 @@ async function everyPath(store: Store, id: string, limit: number): Promise<void>
   }
 }
 
-const index = (seconds: number): string =>
-  `2026-01-01T00:${String(Math.floor(seconds / 60)).padStart(2, '0')}:${String(seconds % 60).padStart(2, '0')}Z`
-
 const turn = (i: number): Fact[] => [
   pause(`a${i}`, { parent_id: `a${i - 1}` }),
   pause(`b${i}`, { parent_id: `b${i - 1}` }),
 ]
 
 const facts = (prefix: string, first: number, step: number): Fact[] =>
-  Array.from({ length: 8 }, (_, i) => pause(`${prefix}${i}`, { timestamp: index(first + step * i) }))
+  Array.from({ length: 8 }, (_, i) => pause(`${prefix}${i}`, { timestamp: secondsAfter(first + step * i) }))
 
 const talk = (prefix: string, from: number): Fact[] =>
   Array.from({ length: 12 }, (_, i) =>
     i % 3 === 0
-      ? pause(`${prefix}${i}`, { timestamp: index(from + i) })
+      ? pause(`${prefix}${i}`, { timestamp: secondsAfter(from + i) })
       : say(`${prefix}${i}`, i % 2 === 0 ? 'even' : 'odd', {
-          timestamp: index(from + i),
+          timestamp: secondsAfter(from + i),
           source: i % 4 === 0 ? 'agent' : 'user',
         }),
   )
@@ -109,12 +106,12 @@ export const PATHS: readonly Check[] = [
         { kinds: ['MessageEvent'] as const },
         { source: 'agent' as const },
         { text: 'odd' },
-        { timestampGte: index(3), timestampLt: index(26) },
+        { timestampGte: secondsAfter(3), timestampLt: secondsAfter(26) },
         {
           excludeKinds: ['PauseEvent'] as const,
           source: 'user' as const,
           text: 'even',
-          timestampGte: index(2),
+          timestampGte: secondsAfter(2),
         },
       ]) {
         const filter = { conversationId: id, leafId, ...more }
