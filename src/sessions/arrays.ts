@@ -2,13 +2,13 @@
 
 import { type Draft, produce } from 'immer'
 import { replyOf } from '../event/reply.ts'
-import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
+import type { JsonValue, OpenPart } from '../event/shapes.ts'
 import { fromAiSdk } from '../messages/ai-sdk/read.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { fromOpenAIResponses, isClientCall } from '../messages/openai-responses/read.ts'
 import { moreOf, type Reply } from '../messages/reply.ts'
-import { objectOf, objectsOf, type RawObject, stringOf } from '../messages/text.ts'
+import { objectOf, objectsOf, type RawObject, runsOf, stringOf } from '../messages/text.ts'
 import { listOfBlocks, contentOf, textIn } from './content.ts'
 import type { Session, SessionFormat, SessionRecord } from './session.ts'
 import { callOrigins, type HasResult, type Origin, resultsOnDemand, SessionWriter } from './writer.ts'
@@ -103,80 +103,68 @@ function unreadFields(request: RawObject, field: string, isReply: boolean): RawO
   return rest.length === 0 ? null : Object.fromEntries(rest)
 }
 
-function addReply(
-  reply: Reply,
-  origins: readonly Origin[],
-  hasResult: HasResult,
-  writer: SessionWriter,
-): void {
-  if (isBlankReply(reply)) writer.note('replies without content', origins[0]?.line ?? 1)
-  else writer.reply(reply, origins, hasResult)
-}
+class ArrayWriter extends SessionWriter {
+  readonly format: SessionFormat
+  /** The system prompts at the start. They become one prompt in the log, with all their text. */
+  readonly #front = new Set<Element>()
+  readonly #prompt: string
 
-function keepNonMessage(
-  { line, number, fields, stray, isRequest }: Element,
-  format: SessionFormat,
-  writer: SessionWriter,
-): boolean {
-  if (isRequest)
-    writer.update(`${format}.request`, fields as JsonValue, { line, id: `request-${number}`, time: null })
-  else if (stray !== null) writer.keep(stray, 'not a message')
-  return isRequest || stray !== null
-}
-
-function keepMore(
-  fields: RawObject,
-  read: readonly string[],
-  format: SessionFormat,
-  origin: Origin,
-  writer: SessionWriter,
-): void {
-  const more = moreOf(fields, ...read)
-  if (more === null) return
-  const { id } = origin
-  writer.update(`${format}.message`, { id, ...more }, { ...origin, id: `${id}-about` })
-}
-
-const keepUnknown = ({ line, fields }: Element, writer: SessionWriter): void =>
-  writer.keepValue(fields, line, 'not a message')
-
-/** The system prompts at the start of an array. They become one prompt in the log, with all their text. */
-interface Prompts {
-  readonly front: ReadonlySet<Element>
-  readonly text: string
-}
-
-function promptsOf(elements: readonly Element[], contentIn: (fields: RawObject) => unknown): Prompts {
-  const front = new Set<Element>()
-  const texts: string[] = []
-  for (const element of elements) {
-    if (element.isRequest) continue
-    const { role } = element.fields
-    if (role !== 'system' && role !== 'developer') break
-    front.add(element)
-    const text = textIn(contentIn(element.fields))
-    if (text !== '') texts.push(text)
+  constructor(
+    format: SessionFormat,
+    elements: readonly Element[],
+    contentIn: (fields: RawObject) => unknown,
+    hasResult?: HasResult,
+  ) {
+    super(hasResult)
+    this.format = format
+    const texts: string[] = []
+    for (const element of elements) {
+      if (element.isRequest) continue
+      if (!isSystem(element.fields)) break
+      this.#front.add(element)
+      texts.push(textIn(contentIn(element.fields)))
+    }
+    this.#prompt = texts.filter((text) => text !== '').join('\n\n')
   }
-  return { front, text: texts.join('\n\n') }
+
+  /** Returns whether the element is a message; keeps the fields of a request, and what is no object. */
+  isMessage({ line, number, fields, stray, isRequest }: Element): boolean {
+    const origin = { line, id: `request-${number}`, time: null }
+    if (isRequest) this.update(`${this.format}.request`, fields as JsonValue, origin)
+    else if (stray !== null) this.keep(stray, 'not a message')
+    return !isRequest && stray === null
+  }
+
+  /**
+   * Adds a system prompt to the writer. A system message after the first other message becomes a message of the
+   * environment. The prompt field of a later request replaces the prompt.
+   */
+  addPrompt(element: Element, content: unknown, origin: Origin): void {
+    const isFront = this.#front.has(element)
+    const [first] = this.#front
+    if (isFront && element !== first) return
+    if (isFront || element.isPromptField) this.prompt(isFront ? this.#prompt : textIn(content), origin)
+    else this.say('environment', contentOf(content), origin)
+  }
+
+  addReply(reply: Reply, origins: readonly Origin[]): void {
+    if (isBlankReply(reply)) this.note('replies without content', origins[0]?.line ?? 1)
+    else this.reply(reply, origins)
+  }
+
+  keepMore(fields: RawObject, read: readonly string[], origin: Origin): void {
+    const more = moreOf(fields, ...read)
+    const { id } = origin
+    if (more === null) return
+    this.update(`${this.format}.message`, { id, ...more }, { ...origin, id: `${id}-about` })
+  }
+
+  keepUnknown({ line, fields }: Element): void {
+    this.keepValue(fields, line, 'not a message')
+  }
 }
 
-/**
- * Adds a system prompt to the log. A system message after the first other message becomes a message of the
- * environment. The prompt field of a later request replaces the prompt.
- */
-function addPrompt(
-  element: Element,
-  content: unknown,
-  { front, text }: Prompts,
-  origin: Origin,
-  writer: SessionWriter,
-): void {
-  const isFront = front.has(element)
-  const [first] = front
-  if (isFront && element !== first) return
-  if (isFront || element.isPromptField) writer.prompt(isFront ? text : textIn(content), origin)
-  else writer.say('environment', contentOf(content), origin)
-}
+const isSystem = ({ role }: RawObject): boolean => role === 'system' || role === 'developer'
 
 function isBlankReply({ events }: Reply): boolean {
   const [first] = events
@@ -197,28 +185,26 @@ function isBlankReply({ events }: Reply): boolean {
 const contentIn = ({ content }: RawObject): unknown => content
 
 export function readAnthropic(records: readonly SessionRecord[]): Session {
-  const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
-  const prompts = promptsOf(elements, contentIn)
   const hasResult = resultsOnDemand(() =>
     elements.flatMap(({ fields }) =>
       objectsOf(fields['content']).map((block) => stringOf(block['tool_use_id'])),
     ),
   )
+  const writer = new ArrayWriter('anthropic', elements, contentIn, hasResult)
   for (const element of elements) {
+    if (!writer.isMessage(element)) continue
     const { line, number, fields } = element
+    const { role, content } = fields
     const origin = { line, id: `message-${number}`, time: null }
-    if (keepNonMessage(element, 'anthropic', writer)) continue
-    if (fields['role'] === 'system') addPrompt(element, fields['content'], prompts, origin, writer)
-    else if (fields['role'] === 'assistant') {
-      const reply = fromAnthropic({
-        ...fields,
-        id: stringOf(fields['id']) || `reply-${number}`,
-        content: listOfBlocks(fields['content'], 'text'),
-      } as Parameters<typeof fromAnthropic>[0])
-      addReply(reply, originsOf(reply, origin), hasResult, writer)
-    } else if (fields['role'] === 'user') addUser(fields, origin, writer)
-    else keepUnknown(element, writer)
+    if (role === 'system') writer.addPrompt(element, content, origin)
+    else if (role === 'assistant') {
+      const id = stringOf(fields['id']) || `reply-${number}`
+      const whole = { ...fields, id, content: listOfBlocks(content, 'text') }
+      const reply = fromAnthropic(whole as Parameters<typeof fromAnthropic>[0])
+      writer.addReply(reply, originsOf(reply, origin))
+    } else if (role === 'user') addUser(content, origin, writer)
+    else writer.keepUnknown(element)
   }
   return writer.session('anthropic')
 }
@@ -227,8 +213,7 @@ const originsOf = ({ events }: Reply, origin: Origin): readonly Origin[] =>
   callOrigins(origin, events.filter(({ kind }) => kind === 'ActionEvent').length, '.')
 
 /** Adds a user message. Its tool results precede its other content, as the provider requires. */
-function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void {
-  const { content } = fields
+function addUser(content: unknown, origin: Origin, writer: SessionWriter): void {
   const rest: RawObject[] = []
   let results = 0
   for (const block of listOfBlocks(content, 'text')) {
@@ -246,33 +231,31 @@ function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void
 }
 
 export function readOpenAIChat(records: readonly SessionRecord[]): Session {
-  const writer = new SessionWriter()
   const elements = withCallIds(elementsOf(records, 'messages'))
-  const prompts = promptsOf(elements, contentIn)
   const hasResult = resultsOnDemand(() => elements.map(({ fields }) => stringOf(fields['tool_call_id'])))
+  const writer = new ArrayWriter('openai-chat', elements, contentIn, hasResult)
   for (const element of elements) {
+    if (!writer.isMessage(element)) continue
     const { line, number, fields } = element
     const origin = { line, id: `message-${number}`, time: null }
     const { role, content } = fields
-    if (keepNonMessage(element, 'openai-chat', writer)) continue
-    if (Array.isArray(fields['choices'])) addChatReply(fields, origin, hasResult, writer)
-    else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
+    if (Array.isArray(fields['choices'])) addChatReply(fields, origin, writer)
+    else if (isSystem(fields)) writer.addPrompt(element, content, origin)
     else if (role === 'assistant') {
       const calls = objectsOf(fields['tool_calls'])
       const choice = { message: fields, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }
-      addChatReply({ id: `reply-${number}`, choices: [choice] }, origin, hasResult, writer)
+      addChatReply({ id: `reply-${number}`, choices: [choice] }, origin, writer)
     } else if (role === 'tool' || role === 'function') {
       const callId = stringOf(fields['tool_call_id'])
       const tool = stringOf(fields['name']) || 'unknown'
       writer.result({ callId, tool, content: contentOf(content), isError: false }, origin)
     } else if (role === 'user') writer.say('user', contentOf(content), origin, stringOf(fields['name']))
     else {
-      keepUnknown(element, writer)
+      writer.keepUnknown(element)
       continue
     }
     // The other fields of a reply are in its record.
-    if (role !== 'assistant' && typeof role === 'string')
-      keepMore(fields, READ, 'openai-chat', origin, writer)
+    if (role !== 'assistant' && typeof role === 'string') writer.keepMore(fields, READ, origin)
   }
   return writer.session('openai-chat')
 }
@@ -281,18 +264,18 @@ const READ = ['role', 'content', 'name', 'tool_call_id'] as const
 
 const OF_REPLY = ['id', 'object', 'created', 'model', 'choices', 'usage'] as const
 
-function addChatReply(reply: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
+function addChatReply(reply: RawObject, origin: Origin, writer: ArrayWriter): void {
   const whole = withCalls(reply, origin, writer)
   const read = fromOpenAIChat(whole as RawObject as never)
-  const isFailed = read.outcome.type === 'failed' && objectsOf(reply['choices']).length > 0
-  const usable = isFailed ? fromOpenAIChat(cutOff(whole) as never) : read
-  if (read.outcome.type === 'failed') writer.note('failed replies, kept up to the failure', origin.line)
-  addReply(usable, originsOf(usable, origin), hasResult, writer)
-  const { length } = objectsOf(reply['choices'])
-  for (let index = 1; index < length; index += 1) writer.note('further choices of a reply', origin.line)
-  if (moreOf(objectOf(objectsOf(reply['choices'])[0]), 'index', 'message', 'finish_reason') !== null)
+  const choices = objectsOf(reply['choices'])
+  const isFailed = read.outcome.type === 'failed'
+  const usable = isFailed && choices.length > 0 ? fromOpenAIChat(cutOff(whole) as never) : read
+  if (isFailed) writer.note('failed replies, kept up to the failure', origin.line)
+  writer.addReply(usable, originsOf(usable, origin))
+  for (const _ of choices.slice(1)) writer.note('further choices of a reply', origin.line)
+  if (moreOf(objectOf(choices[0]), 'index', 'message', 'finish_reason') !== null)
     writer.note('further fields of a choice', origin.line)
-  keepMore(reply, OF_REPLY, 'openai-chat', origin, writer)
+  writer.keepMore(reply, OF_REPLY, origin)
 }
 
 const cutOff = (reply: RawObject): RawObject =>
@@ -343,54 +326,51 @@ function nameCall(message: Draft<RawObject>, id: string, last: Map<string, strin
 
 /** Reads OpenAI Responses items. Consecutive items that the model wrote become one reply. */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
-  const writer = new SessionWriter()
   const elements = elementsOf(records, 'input')
-  const prompts = promptsOf(elements, ({ content }) => content)
   const hasResult = resultsOnDemand(() =>
     elements.map(({ fields }) => (isCallOutput(fields) ? answeredCall(fields) : '')),
   )
-  let open: { readonly origin: Origin; readonly fields: RawObject }[] = []
-  const close = (): void => {
-    const [first] = open
-    if (first === undefined) return
-    const output = open.map(({ fields }) => outputItem(fields))
-    const id = `reply-${first.origin.id?.slice('item-'.length) ?? ''}`
-    const reply = responseReply({ id, status: 'completed', output })
-    const places = new Map(open.map(({ origin, fields }) => [fields['call_id'], origin]))
-    // The reply's reader makes ids for these calls, in their order.
-    const callsWithoutId = open
-      .filter(({ fields }) => isClientCall(fields) && stringOf(fields['call_id']) === '')
-      .values()
-    const placeOf = (callId: string): Origin =>
-      places.get(callId) ?? callsWithoutId.next().value?.origin ?? first.origin
-    const calls = reply.events.flatMap((event) =>
-      event.kind === 'ActionEvent' ? [placeOf(event.tool_call_id)] : [],
-    )
-    addReply(reply, calls.length > 0 ? calls : [first.origin], hasResult, writer)
-    open = []
+  const writer = new ArrayWriter('openai-responses', elements, contentIn, hasResult)
+  for (const run of runsOf(elements, (one, next) => isOfModel(one) && isOfModel(next))) {
+    const [element] = run as [Element]
+    if (isOfModel(element)) addOutput(run, writer)
+    else if (writer.isMessage(element)) addInput(element, writer)
   }
-  for (const element of elements) {
-    const { line, number, fields } = element
-    const origin = { line, id: `item-${number}`, time: null }
-    const { role, content } = fields
-    if (!element.isRequest && isOfModel(fields)) {
-      open.push({ origin, fields })
-      continue
-    }
-    close()
-    if (keepNonMessage(element, 'openai-responses', writer)) continue
-    if (isWhole(fields)) addWhole(fields, origin, hasResult, writer)
-    else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
-    else if (role === 'user') writer.say('user', contentOf(content), origin)
-    else if (fields['type'] === APPROVAL) writer.say('user', [fields as OpenPart], origin)
-    else if (isCallOutput(fields)) {
-      const { type, output, status } = fields
-      const content = WHOLE_OUTPUTS.has(type) ? [fields as OpenPart] : contentOf(output ?? '')
-      writer.result({ callId: answeredCall(fields), content, isError: status === 'failed' }, origin)
-    } else keepUnknown(element, writer)
-  }
-  close()
   return writer.session('openai-responses')
+}
+
+const itemOrigin = ({ line, number }: Element): Origin => ({ line, id: `item-${number}`, time: null })
+
+/** Adds the reply that consists of the elements' items. */
+function addOutput(elements: readonly Element[], writer: ArrayWriter): void {
+  const [first] = elements as [Element]
+  const output = elements.map(({ fields }) => outputItem(fields))
+  const reply = responseReply({ id: `reply-${first.number}`, status: 'completed', output })
+  const places = new Map(elements.map((element) => [element.fields['call_id'], itemOrigin(element)]))
+  // The reply's reader makes ids for these calls, in their order.
+  const callsWithoutId = elements
+    .filter(({ fields }) => isClientCall(fields) && stringOf(fields['call_id']) === '')
+    .values()
+  const placeOf = (callId: string): Origin =>
+    places.get(callId) ?? itemOrigin(callsWithoutId.next().value ?? first)
+  const calls = reply.events.flatMap((event) =>
+    event.kind === 'ActionEvent' ? [placeOf(event.tool_call_id)] : [],
+  )
+  writer.addReply(reply, calls.length > 0 ? calls : [itemOrigin(first)])
+}
+
+function addInput(element: Element, writer: ArrayWriter): void {
+  const { fields } = element
+  const origin = itemOrigin(element)
+  const { role, content, type, output, status } = fields
+  if (isWhole(fields)) addWhole(fields, origin, writer)
+  else if (isSystem(fields)) writer.addPrompt(element, content, origin)
+  else if (role === 'user') writer.say('user', contentOf(content), origin)
+  else if (type === APPROVAL) writer.say('user', [fields as OpenPart], origin)
+  else if (isCallOutput(fields)) {
+    const result = WHOLE_OUTPUTS.has(type) ? [fields as OpenPart] : contentOf(output ?? '')
+    writer.result({ callId: answeredCall(fields), content: result, isError: status === 'failed' }, origin)
+  } else writer.keepUnknown(element)
 }
 
 const isCallOutput = ({ type }: RawObject): boolean => stringOf(type).endsWith('_call_output')
@@ -409,11 +389,14 @@ const WHOLE_OUTPUTS: ReadonlySet<unknown> = new Set([
 const answeredCall = ({ type, call_id, id }: RawObject): string =>
   stringOf(call_id) || (type === 'local_shell_call_output' ? stringOf(id) : '')
 
-const isOfModel = (fields: RawObject): boolean =>
-  fields['role'] === 'assistant' ||
-  (typeof fields['type'] === 'string' &&
-    !['message', APPROVAL].includes(fields['type']) &&
-    !isCallOutput(fields))
+const isOfModel = ({ isRequest, fields }: Element): boolean => {
+  const { role, type } = fields
+  if (isRequest) return false
+  return (
+    role === 'assistant' ||
+    (typeof type === 'string' && !['message', APPROVAL].includes(type) && !isCallOutput(fields))
+  )
+}
 
 const responseReply = (reply: RawObject) =>
   fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])
@@ -430,7 +413,7 @@ const asOutputPart = (part: RawObject): RawObject =>
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
 
 /** Adds a whole reply. A failed, cancelled or unfinished one is added as truncated, to keep its text. */
-function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
+function addWhole(fields: RawObject, origin: Origin, writer: ArrayWriter): void {
   const { status } = fields
   const isBroken = BROKEN.has(status)
   const reply = responseReply(
@@ -440,7 +423,7 @@ function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, write
   )
   const output = objectsOf(fields['output'])
   const origins = [origin, ...output.slice(1).map(() => origin)]
-  if (!isBroken || output.length > 0) addReply(reply, origins, hasResult, writer)
+  if (!isBroken || output.length > 0) writer.addReply(reply, origins)
   if (status === 'cancelled') writer.note('cancelled replies', origin.line)
   if (status === 'queued' || status === 'in_progress') writer.note('unfinished replies', origin.line)
   if (status !== 'failed') return
@@ -451,26 +434,26 @@ function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, write
 
 /** An assistant message may contain several replies, one for each step. */
 export function readUIMessages(records: readonly SessionRecord[]): Session {
-  const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
-  const prompts = promptsOf(elements, promptIn)
+  const writer = new ArrayWriter('ui-messages', elements, promptIn)
   for (const element of elements) {
+    if (!writer.isMessage(element)) continue
     const { line, number, fields } = element
-    if (keepNonMessage(element, 'ui-messages', writer)) continue
-    const id = stringOf(fields['id']) || `message-${number}`
-    const origin = { line, id, time: fields['createdAt'] }
-    const { role } = fields
+    const { role, createdAt } = fields
+    const origin = { line, id: stringOf(fields['id']) || `message-${number}`, time: createdAt }
     if (role !== 'system' && role !== 'user' && role !== 'assistant') {
-      keepUnknown(element, writer)
+      writer.keepUnknown(element)
       continue
     }
     const parts = messageParts(fields, origin, writer)
-    if (role === 'system') addPrompt(element, parts, prompts, origin, writer)
+    if (role === 'system') writer.addPrompt(element, parts, origin)
     else if (role === 'user') addUserParts(parts, origin, writer)
     else addReplies(parts, origin, writer)
-    const other = otherFields(fields)
-    if (other !== null)
-      writer.update('ui-messages.message', { id, ...other }, { ...origin, id: `${id}-about` })
+    writer.keepMore(
+      fields,
+      typeof createdAt === 'string' ? [...READ_FIELDS, 'createdAt'] : READ_FIELDS,
+      origin,
+    )
   }
   return writer.session('ui-messages')
 }
@@ -586,9 +569,6 @@ const READ_FIELDS = [
   'toolInvocations',
   'experimental_attachments',
 ] as const
-
-const otherFields = (message: RawObject): JsonObject | null =>
-  moreOf(message, ...READ_FIELDS, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
 /** Returns a message's parts, with `step-start` between replies. Notes fields that repeat parts. */
 function messageParts(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {

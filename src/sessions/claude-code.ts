@@ -82,12 +82,11 @@ function readLines(
   calls: ReadonlyMap<string, string>,
   repeated: readonly number[] = [],
 ): { readonly session: Session; readonly writer: SessionWriter } {
-  const writer = new SessionWriter()
+  const writer = new SessionWriter(hasResult)
   const source = lines.find(({ fields }) => typeof fields['sessionId'] === 'string')?.fields ?? {}
   const session = stringOf(source['sessionId']) || null
   const chain: Chain = {
     writer,
-    hasResult,
     childOf: (callId) => {
       const agent = calls.get(callId)
       return agent === undefined ? undefined : subagentId(session, agent)
@@ -128,7 +127,6 @@ const agentIn = (lines: readonly Line[]): string | null =>
 
 export interface Chain {
   readonly writer: SessionWriter
-  readonly hasResult: HasResult
   readonly childOf: (callId: string) => string | undefined
   readonly turns: Turns
   readonly replies: ReadonlyMap<Line, SplitReply>
@@ -231,7 +229,7 @@ export function readLine(line: Line, chain: Chain): void {
       const reply = replies.get(line)
       if (reply === undefined || reply.isWritten) return
       reply.isWritten = true
-      return addReply(reply.id, reply.lines, writer, chain.hasResult)
+      return addReply(reply.id, reply.lines, writer)
     }
     case 'system': {
       const position = chain.turns.originOf(line, origin)
@@ -603,7 +601,7 @@ interface ReplyBlock {
   readonly origin: Origin
 }
 
-function addReply(id: string, lines: readonly Line[], writer: SessionWriter, hasResult: HasResult): void {
+function addReply(id: string, lines: readonly Line[], writer: SessionWriter): void {
   const blocks = replyBlocks(lines, writer)
   const last = lines.at(-1)?.message
   const first = lines[0]?.record.line ?? 0
@@ -618,7 +616,7 @@ function addReply(id: string, lines: readonly Line[], writer: SessionWriter, has
     // Older versions write the stop reason only on the last line, and not at all for a stopped reply.
     stop_reason: stop?.message['stop_reason'] ?? (calls.length > 0 ? 'tool_use' : 'end_turn'),
   } as Parameters<typeof fromAnthropic>[0])
-  writer.reply(reply, calls.length > 0 ? calls : blocks.map(({ origin }) => origin), hasResult)
+  writer.reply(reply, calls.length > 0 ? calls : blocks.map(({ origin }) => origin))
 }
 
 /** Returns the blocks of a reply in order, each once, because a rewritten reply repeats its blocks. */

@@ -323,7 +323,7 @@ function readText(
   }
   const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] }]
   const reply = { id: `reply-${origin.line}`, model, output }
-  writer.reply(fromOpenAIResponses(reply as Parameters<typeof fromOpenAIResponses>[0]), [origin], () => false)
+  writer.reply(fromOpenAIResponses(reply as Parameters<typeof fromOpenAIResponses>[0]), [origin])
 }
 
 /** Replacements for keys with the word `token`, which would count as names of secrets. */

@@ -85,7 +85,8 @@ export function growingClaudeCode(
 }
 
 class GrowingChain {
-  readonly writer = new SessionWriter()
+  // A result may still follow.
+  readonly writer = new SessionWriter(() => true)
   readonly #lines: Line[] = []
   readonly #replies = new Map<Line, SplitReply>()
   readonly #counts = new Map<string, number>()
@@ -96,8 +97,6 @@ class GrowingChain {
   constructor(childOf: Chain['childOf']) {
     this.#chain = {
       writer: this.writer,
-      // A result may still follow.
-      hasResult: () => true,
       childOf,
       turns: new Turns(this.writer, this.#lines),
       replies: this.#replies,

@@ -20,10 +20,9 @@ import {
 
 export function readPi(records: readonly SessionRecord[]): Session {
   const header = objectOf(records.find(({ value }) => objectOf(value)['type'] === 'session')?.value)
-  const writer = new SessionWriter()
+  const writer = new SessionWriter(resultsIn(records))
   const tree: Tree = {
     writer,
-    hasResult: resultsIn(records),
     heads: new Map(),
     lines: new Map(),
     firsts: new Map(),
@@ -49,7 +48,6 @@ export function readPi(records: readonly SessionRecord[]): Session {
 
 interface Tree {
   readonly writer: SessionWriter
-  readonly hasResult: HasResult
   readonly heads: Map<string, Place | null>
   readonly lines: Map<string, number>
   readonly firsts: Map<string, number>
@@ -146,16 +144,16 @@ function keepAside(type: string, entry: RawObject, { line, id, time }: Origin, w
 }
 
 function readMessage(message: RawObject, record: SessionRecord, origin: Origin, tree: Tree): void {
-  const { writer, hasResult } = tree
+  const { writer } = tree
   const contentIn = (): ReturnType<typeof contentOf> => contentOf(message['content'])
   switch (message['role']) {
     case 'user':
       writer.say('user', contentIn(), origin)
       return
     case 'assistant': {
-      const reply = replyOf(message, origin.id ?? `line-${record.line}`, hasResult)
+      const reply = replyOf(message, origin.id ?? `line-${record.line}`, writer.hasResult)
       if (reply === null) writer.note('replies without content', record.line)
-      else writer.reply(reply, [origin], hasResult)
+      else writer.reply(reply, [origin])
       const id = `${origin.id ?? `line-${record.line}`}-end`
       // The interruption or failure follows the reply, if there is one.
       const next = reply === null ? { ...origin, id } : { line: origin.line, id, time: origin.time }

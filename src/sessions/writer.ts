@@ -86,12 +86,18 @@ export const TOOL_METADATA = 'tool result metadata'
 /** Writes one log. Methods cost O(input) unless stated otherwise. */
 export class SessionWriter {
   readonly facts: SessionFact[] = []
+  /** Whether the file has a call's result. */
+  readonly hasResult: HasResult
   readonly #notes = new Map<string, { count: number; line: number }>()
   readonly #ids = new Set<string>()
   /** The number that the next event with a repeated id gets. Stored, so that each such event costs O(1). */
   readonly #next = new Map<string, number>()
   readonly #calls = new Map<string, KnownCall>()
   #head: Place | null = null
+
+  constructor(hasResult: HasResult = () => false) {
+    this.hasResult = hasResult
+  }
 
   get head(): Place | null {
     return this.#head
@@ -208,7 +214,7 @@ export class SessionWriter {
    * origins are derived from the first one. Results and errors in `reply` are omitted for calls whose result
    * is in the file.
    */
-  reply(reply: Reply, origins: readonly Origin[], hasResult: HasResult): void {
+  reply(reply: Reply, origins: readonly Origin[], hasResult = this.hasResult): void {
     const [first] = origins
     if (first === undefined) return
     let callIndex = 0
