@@ -523,9 +523,7 @@ function contentPart(part: RawObject, { line }: Origin, writer: SessionWriter): 
       toolName,
       input: input ?? part['rawInput'] ?? {},
       ...(isProviderExecuted ? { providerExecuted: true } : {}),
-      ...(part['callProviderMetadata'] === undefined
-        ? {}
-        : { providerMetadata: part['callProviderMetadata'] }),
+      ...(part['callProviderMetadata'] !== undefined && { providerMetadata: part['callProviderMetadata'] }),
     }
     if (!isProviderExecuted || !DONE.has(state)) return [call]
     const result =

@@ -77,7 +77,7 @@ function readTrajectory(
   const steps = objectsOf(fields['steps'])
   for (const [index, step] of steps.entries()) {
     const value = (fields['steps'] as readonly JsonValue[])[index]
-    if (value === step) readStep(step, index, agent, writer, { ids, actions })
+    if (value === step) readStep(step, index, { writer, agent, ids, actions })
     else writer.keepValue(value, index + 1, 'not a step')
   }
   const depth = (subagent?.depth ?? 0) + 1
@@ -89,13 +89,10 @@ function readTrajectory(
     } else writer.keepValue(value, line, 'not a trajectory')
   }
   return {
-    format: 'atif',
+    ...writer.session('atif'),
     id,
-    title: null,
     parentId,
     createdAt: instantIn(steps.find(({ timestamp }) => instantIn(timestamp) !== null)?.['timestamp']),
-    facts: writer.facts,
-    notes: writer.notes(),
     subagent: subagent ?? null,
     children,
   }
@@ -108,43 +105,45 @@ function otherFields(fields: RawObject): JsonObject | null {
   return rest.length === 0 ? null : (Object.fromEntries(rest) as JsonObject)
 }
 
-interface Links {
+interface Trajectory {
+  readonly writer: SessionWriter
+  readonly agent: RawObject
+  /** Names of children, by the ids that references contain. */
   readonly ids: ReadonlyMap<unknown, string>
+  /** Actions that started children, by the children's names. */
   readonly actions: Map<string, string>
 }
 
-function readStep(
-  step: RawObject,
-  index: number,
-  agent: RawObject,
-  writer: SessionWriter,
-  links: Links,
-): void {
+interface Step {
+  readonly fields: RawObject
+  readonly calls: readonly RawObject[]
+  readonly results: readonly RawObject[]
+  readonly origin: Origin
+}
+
+function readStep(fields: RawObject, index: number, trajectory: Trajectory): void {
+  const { writer, agent } = trajectory
   const line = index + 1
-  const number = typeof step['step_id'] === 'number' ? step['step_id'] : index + 1
-  const origin = { line, id: `step-${number}`, time: step['timestamp'] }
-  const { source, message } = step
-  const calls = objectsOf(step['tool_calls'])
-  const results = objectsOf(objectOf(step['observation'])['results'])
-  if (step['is_copied_context'] === true) writer.note('steps copied from an earlier trajectory', line)
+  const number = typeof fields['step_id'] === 'number' ? fields['step_id'] : line
+  const origin = { line, id: `step-${number}`, time: fields['timestamp'] }
+  const { source, message } = fields
+  const calls = objectsOf(fields['tool_calls'])
+  const results = objectsOf(objectOf(fields['observation'])['results'])
+  const step: Step = { fields, calls, results, origin }
+  if (fields['is_copied_context'] === true) writer.note('steps copied from an earlier trajectory', line)
   let isReply = false
-  if (source === 'agent') isReply = readReply(step, calls, results, origin, agent, writer)
+  if (source === 'agent') isReply = readReply(step, trajectory)
   else if (source === 'system' && writer.head === null && textIn(message) !== '')
     writer.prompt(textIn(message), origin, toolsOf(agent))
   else if (source === 'user' || source === 'system')
     writer.say(source === 'user' ? 'user' : 'environment', contentOf(message), origin)
-  else writer.keepValue(step, line, `unknown step source ${JSON.stringify(source)}`)
-  addResults(calls, results, origin, writer, links)
-  const other = otherStepFields(step, calls, results, isReply)
+  else writer.keepValue(fields, line, `unknown step source ${JSON.stringify(source)}`)
+  addResults(step, trajectory)
+  const other = otherStepFields(step, isReply)
   if (other !== null) writer.update('atif.step', other, { ...origin, id: `${origin.id}-beside` })
 }
 
-function otherStepFields(
-  step: RawObject,
-  calls: readonly RawObject[],
-  results: readonly RawObject[],
-  isReply: boolean,
-): JsonObject | null {
+function otherStepFields({ fields: step, calls, results }: Step, isReply: boolean): JsonObject | null {
   const isCounted = isReply && step['is_copied_context'] !== true
   const metrics = isCounted ? moreOf(objectOf(step['metrics']), ...METRICS) : null
   const moreCalls = calls.flatMap((call) =>
@@ -197,14 +196,7 @@ function toolsOf(agent: RawObject): { description: string; action_type: string; 
   })
 }
 
-function readReply(
-  step: RawObject,
-  calls: readonly RawObject[],
-  results: readonly RawObject[],
-  origin: Origin,
-  agent: RawObject,
-  writer: SessionWriter,
-): boolean {
+function readReply({ fields: step, calls, results, origin }: Step, { agent, writer }: Trajectory): boolean {
   // The earlier trajectory counts the tokens of a copied step.
   const metrics = step['is_copied_context'] === true ? {} : objectOf(step['metrics'])
   const { prompt_tokens, completion_tokens, cached_tokens } = metrics
@@ -229,9 +221,9 @@ function readReply(
     id: `reply-${origin.id}`,
     model: stringOf(step['model_name']) || stringOf(agent['model_name']),
     choices: [{ message, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }],
-    ...(prompt_tokens === undefined && completion_tokens === undefined
-      ? {}
-      : { usage: { prompt_tokens, completion_tokens, prompt_tokens_details: { cached_tokens } } }),
+    ...((prompt_tokens !== undefined || completion_tokens !== undefined) && {
+      usage: { prompt_tokens, completion_tokens, prompt_tokens_details: { cached_tokens } },
+    }),
   } as Parameters<typeof fromOpenAIChat>[0])
   // A result that names no call ends all calls.
   const named = results.map((result) => stringOf(result['source_call_id']))
@@ -245,13 +237,7 @@ function readReply(
  * call at the same index; otherwise, to the last call. If the step has no calls, a result without an id
  * becomes an environment message.
  */
-function addResults(
-  calls: readonly RawObject[],
-  results: readonly RawObject[],
-  origin: Origin,
-  writer: SessionWriter,
-  links: Links,
-): void {
+function addResults({ calls, results, origin }: Step, { writer, ids: names, actions }: Trajectory): void {
   const ids = calls.map((call) => stringOf(call['tool_call_id']))
   const open = new Set(ids)
   for (const [index, result] of results.entries()) {
@@ -262,9 +248,9 @@ function addResults(
     const content = contentOf(result['content'])
     if (callId !== undefined) {
       open.delete(callId)
-      const children = childrenIn(result, links)
+      const children = childrenIn(result, names)
       const action = writer.actionOf(callId)
-      if (action !== null) for (const child of children) links.actions.set(child, action)
+      if (action !== null) for (const child of children) actions.set(child, action)
       writer.result({ callId, content, isError: false, child: children[0] }, position)
     } else if (content.length > 0) writer.say('environment', content, position)
     else writer.note('results without content', origin.line)
@@ -278,7 +264,7 @@ function addResults(
     )
 }
 
-function childrenIn(result: RawObject, { ids }: Links): string[] {
+function childrenIn(result: RawObject, ids: Trajectory['ids']): string[] {
   const reference = result['subagent_trajectory_ref']
   const all = Array.isArray(reference) ? objectsOf(reference) : [objectOf(reference)]
   return all.flatMap(({ trajectory_id, session_id }) => {
@@ -445,26 +431,22 @@ function replyStep(first: MessageItem | CallItem, calls: readonly CallItem[], by
     ...(model === null ? {} : { model_name: model }),
     message: [first, ...calls.slice(1)].map(({ content }) => textOfStep(content)).join(''),
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
-    ...(calls.length === 0
-      ? {}
-      : {
-          // Call ids may repeat in a log; event ids do not.
-          tool_calls: calls.map(({ id, tool, arguments: input }) => ({
-            tool_call_id: id,
-            function_name: tool,
-            arguments: input,
-          })),
-        }),
+    ...(calls.length > 0 && {
+      // Call ids may repeat in a log; event ids do not.
+      tool_calls: calls.map(({ id, tool, arguments: input }) => ({
+        tool_call_id: id,
+        function_name: tool,
+        arguments: input,
+      })),
+    }),
     ...(results.length === 0 ? {} : { observation: { results } }),
-    ...(tokens === null
-      ? {}
-      : {
-          metrics: {
-            prompt_tokens: tokens.input,
-            completion_tokens: tokens.output,
-            cached_tokens: tokens.cache_read,
-          },
-        }),
+    ...(tokens !== null && {
+      metrics: {
+        prompt_tokens: tokens.input,
+        completion_tokens: tokens.output,
+        cached_tokens: tokens.cache_read,
+      },
+    }),
   }
 }
 

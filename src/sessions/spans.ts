@@ -132,15 +132,12 @@ function spansOf(
   for (const item of items) {
     const { time: now, before } = arrivals.get(item.id) ?? { time: 0n, before: 0n }
     const requested = isReply(item) ? requestTime(item, arrivals, before) : now
+    // The first event of a log has no predecessor.
+    const from = requested === 0n ? now : requested
     const isUsers = item.type === 'message' && item.source === 'user'
     // An event before the first turn, such as a system prompt, is in no turn. A log may start with a reply.
     if (isUsers || (turns.length === 0 && isReply(item)))
-      turns.push({
-        id: spanId('turn', prefix, item.id),
-        from: requested === 0n ? now : requested,
-        to: now,
-        error: null,
-      })
+      turns.push({ id: spanId('turn', prefix, item.id), from, to: now, error: null })
     // Replies of two turns may share an id. Where their requests are unknown, a user message separates them.
     if (isUsers && reply?.after === undefined) reply = null
     const turn = turns.at(-1)
@@ -148,17 +145,36 @@ function spansOf(
     turn.to = now > turn.to ? now : turn.to
     if (item.type === 'error') turn.error = `${item.code}: ${item.detail}`
     if (!isReply(item)) continue
-    if (!isSameReply(item.reply, reply))
-      spans.push(chatSpan(item, { prefix, parent: turn.id }, { from: requested, to: now }, base, withContent))
+    const { id: turnId } = turn
+    if (!isSameReply(item.reply, reply)) {
+      const attributes = { ...base, ...chatAttributes(item, withContent) }
+      const model = item.reply?.model ?? null
+      const name = model === null ? 'chat' : `chat ${model}`
+      const id = spanId('chat', prefix, item.id)
+      spans.push({ id, parent: turnId, name, kind: 3, from, to: now, attributes, error: null })
+    }
     reply = item.reply
     if (item.type !== 'call' || item.result === null) continue
+    const { tool, status } = item
     const to = arrivals.get((item.completion ?? item.result).id)?.time ?? now
-    spans.push(toolSpan(item, { prefix, parent: turn.id }, { from: now, to }, base, withContent))
+    const attributes = { ...base, ...toolAttributes(item, withContent) }
+    const error = status === 'completed' || status === 'working' ? null : status
+    const id = spanId('tool', prefix, item.id)
+    spans.push({
+      id,
+      parent: turnId,
+      name: `execute_tool ${tool}`,
+      kind: 1,
+      from: now,
+      to,
+      attributes,
+      error,
+    })
     turn.to = to > turn.to ? to : turn.to
   }
-  const invoked = turns.map(({ id, from, to, error }): Span => {
+  const invoked = turns.map((turn): Span => {
     const attributes = { ...base, 'gen_ai.operation.name': 'invoke_agent' }
-    return { id, parent, name: 'invoke_agent', kind: 1, from, to, attributes, error }
+    return { ...turn, parent, name: 'invoke_agent', kind: 1, attributes }
   })
   return [...invoked, ...spans]
 }
@@ -176,88 +192,38 @@ function requestTime(
   return (typeof after === 'string' ? arrivals.get(after)?.time : undefined) ?? before
 }
 
-interface Times {
-  readonly from: bigint
-  readonly to: bigint
-}
-
-function chatSpan(
-  item: MessageItem | CallItem,
-  { prefix, parent }: Omit<TracedConversation, 'id'>,
-  times: Times,
-  base: JsonObject,
-  withContent: boolean,
-): Span {
-  const { reply } = item
-  const tokens = reply?.tokens ?? null
-  const model = reply?.model ?? null
-  const id = reply?.id ?? null
-  const outcome = reply?.outcome ?? null
-  const text = textIn(item.content)
+function chatAttributes({ reply, content }: MessageItem | CallItem, withContent: boolean): JsonObject {
+  const { tokens = null, model = null, id = null, outcome = null } = reply ?? {}
+  const text = textIn(content)
   return {
-    id: spanId('chat', prefix, item.id),
-    parent,
-    name: model === null ? 'chat' : `chat ${model}`,
-    kind: 3,
-    // The first event of a log has no predecessor.
-    from: times.from === 0n ? times.to : times.from,
-    to: times.to,
-    attributes: {
-      ...base,
-      'gen_ai.operation.name': 'chat',
-      ...(model === null ? {} : { 'gen_ai.request.model': model, 'gen_ai.response.model': model }),
-      ...(id === null ? {} : { 'gen_ai.response.id': id }),
-      ...(outcome === null ? {} : { 'gen_ai.response.finish_reasons': [outcome] }),
-      ...(tokens === null
-        ? {}
-        : {
-            'gen_ai.usage.input_tokens': tokens.input,
-            'gen_ai.usage.output_tokens': tokens.output,
-            'gen_ai.usage.cache_read.input_tokens': tokens.cache_read,
-            'gen_ai.usage.cache_creation.input_tokens': tokens.cache_write,
-          }),
-      ...(withContent && text !== ''
-        ? {
-            'gen_ai.output.messages': JSON.stringify([
-              { role: 'assistant', parts: [{ type: 'text', content: text }] },
-            ]),
-          }
-        : {}),
-    },
-    error: null,
+    'gen_ai.operation.name': 'chat',
+    ...(model !== null && { 'gen_ai.request.model': model, 'gen_ai.response.model': model }),
+    ...(id !== null && { 'gen_ai.response.id': id }),
+    ...(outcome !== null && { 'gen_ai.response.finish_reasons': [outcome] }),
+    ...(tokens !== null && {
+      'gen_ai.usage.input_tokens': tokens.input,
+      'gen_ai.usage.output_tokens': tokens.output,
+      'gen_ai.usage.cache_read.input_tokens': tokens.cache_read,
+      'gen_ai.usage.cache_creation.input_tokens': tokens.cache_write,
+    }),
+    ...(withContent &&
+      text !== '' && {
+        'gen_ai.output.messages': JSON.stringify([
+          { role: 'assistant', parts: [{ type: 'text', content: text }] },
+        ]),
+      }),
   }
 }
 
-function toolSpan(
-  item: CallItem,
-  { prefix, parent }: Omit<TracedConversation, 'id'>,
-  times: Times,
-  base: JsonObject,
-  withContent: boolean,
-): Span {
-  const { tool, status } = item
-  const result = item.completion ?? item.result
-  return {
-    id: spanId('tool', prefix, item.id),
-    parent,
-    name: `execute_tool ${tool}`,
-    kind: 1,
-    ...times,
-    attributes: {
-      ...base,
-      'gen_ai.operation.name': 'execute_tool',
-      'gen_ai.tool.name': tool,
-      'gen_ai.tool.call.id': item.toolCallId,
-      ...(withContent
-        ? {
-            'gen_ai.tool.call.arguments': JSON.stringify(item.arguments),
-            'gen_ai.tool.call.result': textIn(result?.content ?? []),
-          }
-        : {}),
-    },
-    error: status === 'completed' || status === 'working' ? null : status,
-  }
-}
+const toolAttributes = (item: CallItem, withContent: boolean): JsonObject => ({
+  'gen_ai.operation.name': 'execute_tool',
+  'gen_ai.tool.name': item.tool,
+  'gen_ai.tool.call.id': item.toolCallId,
+  ...(withContent && {
+    'gen_ai.tool.call.arguments': JSON.stringify(item.arguments),
+    'gen_ai.tool.call.result': textIn((item.completion ?? item.result)?.content ?? []),
+  }),
+})
 
 /** Returns nanoseconds since 1970, or `before` if `timestamp` has no valid time. */
 const instantOf = (timestamp: string | null, before: bigint): bigint => {
