@@ -31,8 +31,8 @@ export function sectionOf(rows: readonly MethodRow[]): string {
   return [
     HEAD,
     '',
-    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('rejected')} are rejected. The table lists all that do not work, and`,
-    'those that work only with keys or only without:',
+    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('rejected')} are rejected. The table lists the methods that do not`,
+    'work, and the methods that work only with keys or only without keys:',
     '',
     ...tableOf([['Result', 'Methods'], ...cells]),
   ].join('\n')
