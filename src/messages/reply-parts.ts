@@ -209,30 +209,21 @@ function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef;
   })
 }
 
+/** A placeholder precedes the text that followed its part, and always the first call. */
 function withPlaceholders(
   refs: readonly PartRef[],
   others: readonly { readonly ref: OtherRef; readonly texts: number }[],
 ): readonly PartRef[] {
-  if (others.length === 0) return refs
-  const out: PartRef[] = []
+  const texts = refs.flatMap(({ kind }, index) => (kind === 'text' ? [index] : []))
+  const firstCall = refs.findIndex(({ kind }) => kind === 'call')
+  const end = firstCall < 0 ? refs.length : firstCall
   let next = 0
-  const add = (texts: number): void => {
-    for (let other = others[next]; other !== undefined && other.texts <= texts; other = others[next]) {
-      out.push(other.ref)
-      next += 1
-    }
-  }
-  let texts = 0
-  for (const ref of refs) {
-    // A placeholder precedes the text that followed its part. All remaining placeholders precede the first
-    // call.
-    if (ref.kind === 'text') add(texts)
-    else if (ref.kind === 'call') add(Infinity)
-    if (ref.kind === 'text') texts += 1
-    out.push(ref)
-  }
-  add(Infinity)
-  return out
+  const placed = others.flatMap(({ ref, texts: count }) => {
+    const start = next
+    next = Math.min(texts[count] ?? end, end)
+    return [...refs.slice(start, next), ref]
+  })
+  return [...placed, ...refs.slice(next)]
 }
 
 /**
@@ -255,11 +246,10 @@ export function callsBehind(
   return [...head, ...callsLast(refs.slice(head.length))]
 }
 
-export function callsLast(refs: readonly PartRef[]): readonly PartRef[] {
-  const first = refs.findIndex(({ kind }) => kind === 'call')
-  if (first < 0 || refs.slice(first).every(({ kind }) => kind === 'call')) return refs
-  return [...refs.filter(({ kind }) => kind !== 'call'), ...refs.filter(({ kind }) => kind === 'call')]
-}
+export const callsLast = (refs: readonly PartRef[]): readonly PartRef[] => [
+  ...refs.filter(({ kind }) => kind !== 'call'),
+  ...refs.filter(({ kind }) => kind === 'call'),
+]
 
 export const textPiecesOf = (message: AssistantMessage, refs: readonly PartRef[]): TextPiece[] =>
   refs.flatMap((ref) => {

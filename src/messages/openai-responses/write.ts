@@ -273,7 +273,7 @@ function start(input: ResponsesItem[], newMap: NewMap) {
   const requests = newMap<true>()
   const working = newMap<readonly ResponsesItem[]>()
   let outputs: ReplyItems['outputs'] = new Map()
-  let waiting: ReadonlyMap<Call, ResponsesItem> = new Map()
+  let waiting = new Set<Call>()
   return {
     piece: (piece: Piece): Piece | ResponsesItem => piece,
     // The provider knows that an async call is still working: it has no output until it is completed.
@@ -289,17 +289,15 @@ function start(input: ResponsesItem[], newMap: NewMap) {
         (id, isSent) => (pairs.get(id) === !isSent ? split : pairs).set(id, isSent),
       )
       outputs = written.outputs
-      waiting = new Map(
-        turn.results
-          .filter(({ isWorking }) => isWorking)
-          .flatMap(({ call }) =>
-            written.items.flatMap(({ block }) =>
-              'async' in block && block.async === true && block.call_id === call.id ? [[call, block]] : [],
-            ),
-          ),
-      )
-      for (const [{ source }, item] of waiting)
-        working.set(source.id, [...(working.get(source.id) ?? []), item])
+      waiting = new Set()
+      for (const { call, isWorking } of turn.results) {
+        const isAsync = ({ block }: Written<ResponsesItem>): boolean =>
+          'async' in block && block.async === true && block.call_id === call.id
+        const item = isWorking ? written.items.find(isAsync)?.block : undefined
+        if (item === undefined) continue
+        waiting.add(call)
+        working.set(call.source.id, [...(working.get(call.source.id) ?? []), item])
+      }
       return written.items
     },
     result: ({ call, pieces }: Result) =>
