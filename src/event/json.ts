@@ -19,6 +19,15 @@ export function parseJson(text: string): JsonValue | undefined {
 export const ownField = <T>(object: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
+/** Returns the result of `read`, or `otherwise` if it throws. */
+export function attempt<T>(read: () => T, otherwise: T): T {
+  try {
+    return read()
+  } catch {
+    return otherwise
+  }
+}
+
 export function textAt(object: JsonObject, key: string): string | null {
   const value = object[key]
   return typeof value === 'string' ? value : null

@@ -1,5 +1,6 @@
 /** 64-bit digests, which show whether the prefix of a reply has changed. Collisions can be constructed. */
 
+import { attempt } from '../event/json.ts'
 import { hashLanes, type Lanes } from '../event/text.ts'
 
 export type Digest = Lanes
@@ -52,12 +53,8 @@ const LONE = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/
 
 /** Returns a value's JSON; null if it is nested too deep or has a lone surrogate. O(size) the first time. */
 export const jsonOf = /* @__PURE__ */ memoize((value: object): string | null => {
-  try {
-    const json = JSON.stringify(value)
-    return LONE.test(json) ? null : json
-  } catch {
-    return null
-  }
+  const json = attempt(() => JSON.stringify(value), null)
+  return json === null || LONE.test(json) ? null : json
 })
 
 export const digestWith = (digest: Digest, more: object | null): Digest =>

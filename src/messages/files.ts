@@ -1,4 +1,4 @@
-import { isObject, ownField } from '../event/json.ts'
+import { attempt, isObject, ownField } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
 import { hasText } from '../event/text.ts'
 import { isWhitespace, objectOf as readObject } from './text.ts'
@@ -253,11 +253,7 @@ function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
   const data = url.slice(start.length)
   if (base64 !== undefined) return dataReading(data, type.toLowerCase(), name)
   if (!isTextFile(type || 'text/plain')) return null
-  try {
-    return linesReading(name, decodeURIComponent(data))
-  } catch {
-    return null
-  }
+  return attempt(() => linesReading(name, decodeURIComponent(data)), null)
 }
 
 function dataReading(data: JsonValue | undefined, type?: JsonValue, name?: JsonValue): Reading | null {

@@ -1,5 +1,7 @@
 /** Decodes text files, which every grammar can send as text. A bare JavaScript engine has no decoder. */
 
+import { attempt } from '../event/json.ts'
+
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
 /** Media types of text, and unspecific types, for which only the content shows whether a file is text. */
@@ -63,11 +65,7 @@ export function decodeUtf8(bytes: Uint8Array): string | null {
   for (const byte of bytes)
     escaped +=
       byte < 0x80 && byte !== 0x25 ? String.fromCharCode(byte) : `%${byte.toString(16).padStart(2, '0')}`
-  try {
-    return decodeURIComponent(escaped).replace(/^\uFEFF/, '')
-  } catch {
-    return null
-  }
+  return attempt(() => decodeURIComponent(escaped).replace(/^\uFEFF/, ''), null)
 }
 
 function decodeUtf16(bytes: Uint8Array, littleEndian: boolean): string {

@@ -1,5 +1,5 @@
 import { isWhitespace, SPACES } from '../event/text.ts'
-import { isObject } from '../event/json.ts'
+import { attempt, isObject } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
 
 /** Maximum depth of objects that every JSON writer can write (design D17). */
@@ -48,13 +48,7 @@ function parseObject(text: string): JsonObject | null {
   return isObject(value) ? value : null
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}
+const parse = (text: string): unknown => attempt(() => JSON.parse(text) as unknown, null)
 
 /** Decodes arguments that a server encoded once more, as a JSON string. Returns `{}` for blank text and `null`. */
 function unwrap(text: string): string {
@@ -63,12 +57,10 @@ function unwrap(text: string): string {
   return typeof inner === 'string' && parseObject(inner) !== null ? inner : text
 }
 
-function isDeep(value: unknown, depth = MAX_DEPTH): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (depth === 0) return true
-  for (const item of Object.values(value)) if (isDeep(item, depth - 1)) return true
-  return false
-}
+const isDeep = (value: unknown, depth = MAX_DEPTH): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (depth === 0 || Object.values(value).some((item) => isDeep(item, depth - 1)))
 
 /** Replaces each lone surrogate with U+FFFD. `JSON.stringify` escapes no other surrogates. */
 function repaired(value: JsonObject): JsonObject {
@@ -88,16 +80,8 @@ export function functionName(name: string): string {
   return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, 64)
 }
 
-export function actionKind(name: string): string {
-  const known = ACTION_KINDS.get(name)
-  if (known !== undefined) return known
-  const kind = `${name.replace(/(?:^[^a-zA-Z0-9]*|[^a-zA-Z0-9]+)([a-zA-Z0-9]?)/g, (_, first: string) => first.toUpperCase())}Action`
-  // The cache is bounded against hostile logs; a conversation has few tools.
-  if (ACTION_KINDS.size < 256) ACTION_KINDS.set(name, kind)
-  return kind
-}
-
-const ACTION_KINDS = new Map<string, string>()
+export const actionKind = (name: string): string =>
+  `${name.replace(/(?:^[^a-zA-Z0-9]*|[^a-zA-Z0-9]+)([a-zA-Z0-9]?)/g, (_, first: string) => first.toUpperCase())}Action`
 
 export { isWhitespace }
 
@@ -129,21 +113,13 @@ export const objectOf = (value: unknown): RawObject => (isObject(value) ? value 
 export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export const objectsOf = (value: unknown): readonly RawObject[] =>
-  !Array.isArray(value) ? NO_OBJECTS : value.every(isObject) ? value : value.map(objectOf)
+  Array.isArray(value) ? value.map(objectOf) : []
 
 export const textOfContents = (items: readonly RawObject[]): string =>
   items.flatMap(({ content }) => objectsOf(content).map(({ text }) => stringOf(text))).join('')
 
-const NO_OBJECTS: readonly RawObject[] = Object.freeze([])
-
-export function textOfInput(value: unknown): string {
-  if (typeof value === 'string') return value
-  try {
-    return JSON.stringify(value ?? {})
-  } catch {
-    return TOO_DEEP
-  }
-}
+export const textOfInput = (value: unknown): string =>
+  typeof value === 'string' ? value : attempt(() => JSON.stringify(value ?? {}), TOO_DEEP)
 
 /** Invalid JSON in place of an input nested too deep, so that the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'

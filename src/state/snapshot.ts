@@ -1,6 +1,7 @@
 /** Snapshots open long logs without a replay. A snapshot that might not match its log is rejected. */
 
 import { ColloquyError } from '../event/errors.ts'
+import { attempt } from '../event/json.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { quote } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
@@ -146,21 +147,13 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
  * In the result, `lacking` has the positions of the bodies that must be read from the log.
  */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
-  return orNull(() => readParts(parts, conversationId))
+  // Nonsense with a valid checksum throws.
+  return attempt(() => readParts(parts, conversationId), null)
 }
 
 /** Returns a snapshot's state. Null if a body is missing or does not match the snapshot. Never throws. */
 export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
-  return orNull(() => stateWith(saved, facts))
-}
-
-function orNull<T>(read: () => T | null): T | null {
-  try {
-    return read()
-  } catch {
-    // Nonsense with a valid checksum is not a snapshot.
-    return null
-  }
+  return attempt(() => stateWith(saved, facts), null)
 }
 
 /**

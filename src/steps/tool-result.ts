@@ -1,7 +1,7 @@
 /** Converts the output of a tool, from any library, to an observation. Never throws. */
 
 import { isPlain } from '../event/freeze.ts'
-import { isObject, ownField, setOwn } from '../event/json.ts'
+import { attempt, isObject, ownField, setOwn } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
 import { isPartType, readImage, readPart, textOfFile, urlOf } from '../messages/files.ts'
 import type { PartTable } from '../messages/limits.ts'
@@ -47,13 +47,8 @@ export function readModelOutput(output: unknown, blocks: Kinds): Observation {
   })
 }
 
-function readSafely(read: () => Observation): Observation {
-  try {
-    return read()
-  } catch {
-    return failure('The tool was executed, but its output is too large to store.')
-  }
-}
+const readSafely = (read: () => Observation): Observation =>
+  attempt(read, failure('The tool was executed, but its output is too large to store.'))
 
 export const failure = (text: string): Observation => ({ ...textObservation(text), is_error: true })
 
@@ -85,21 +80,11 @@ export function errorText(error: unknown, depth = 0): string {
   }
 }
 
-const isError = (value: unknown): boolean => {
-  try {
-    return value instanceof Error || tagOf(value) === 'Error'
-  } catch {
-    return false
-  }
-}
+const isError = (value: unknown): boolean =>
+  attempt(() => value instanceof Error || tagOf(value) === 'Error', false)
 
-function tagOf(value: unknown): string {
-  try {
-    return Object.prototype.toString.call(value).slice('[object '.length, -1)
-  } catch {
-    return 'Object'
-  }
-}
+const tagOf = (value: unknown): string =>
+  attempt(() => Object.prototype.toString.call(value).slice('[object '.length, -1), 'Object')
 
 /** Reads a value as an observation. Returns null for other values, such as JSON with a `kind` of its own. */
 function observationIn(value: unknown, blocks: Kinds): Observation | null {
@@ -154,14 +139,8 @@ function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
   )
 }
 
-function valuesOf(text: unknown): unknown[] {
-  if (typeof text !== 'string') return []
-  try {
-    return [text, JSON.parse(text)]
-  } catch {
-    return [text]
-  }
-}
+const valuesOf = (text: unknown): unknown[] =>
+  typeof text === 'string' ? attempt((): unknown[] => [text, JSON.parse(text)], [text]) : []
 
 const sortedJson = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) =>
@@ -410,14 +389,11 @@ function snapshot(root: unknown): unknown {
   }
 }
 
-function convert(value: object): unknown {
-  try {
+const convert = (value: object): unknown =>
+  attempt((): unknown => {
     const { toJSON } = value as { readonly toJSON?: unknown }
-    return typeof toJSON === 'function' ? (toJSON.call(value, '') as unknown) : value
-  } catch {
-    return value
-  }
-}
+    return typeof toJSON === 'function' ? toJSON.call(value, '') : value
+  }, value)
 
 function className(value: object): string {
   const tag = tagOf(value)
@@ -449,14 +425,8 @@ const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map([
   ['File', blobText],
 ])
 
-function builtIn(value: object): unknown {
-  try {
-    return BUILT_IN.get(tagOf(value))?.(value) ?? value
-  } catch {
-    // The object only has the tag of a built-in class.
-    return value
-  }
-}
+/** Returns an object that only has the tag of a built-in class unchanged. */
+const builtIn = (value: object): unknown => attempt(() => BUILT_IN.get(tagOf(value))?.(value) ?? value, value)
 
 function dateText(value: object): string {
   return Number.isNaN(Date.prototype.getTime.call(value))
@@ -475,9 +445,5 @@ function bytesIn(value: object): Uint8Array | null {
   if (ArrayBuffer.isView(value) && /^(?:Uint8(?:Clamped)?Array|DataView)$/.test(tag))
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   if (tag !== 'ArrayBuffer' && tag !== 'SharedArrayBuffer') return null
-  try {
-    return new Uint8Array(value as ArrayBuffer)
-  } catch {
-    return null
-  }
+  return attempt(() => new Uint8Array(value as ArrayBuffer), null)
 }

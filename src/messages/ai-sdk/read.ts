@@ -1,4 +1,4 @@
-import { isObject } from '../../event/json.ts'
+import { attempt, isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
@@ -216,14 +216,8 @@ const errorMessage = (error: unknown): string => {
 }
 
 /** Returns null if a value is not JSON, because a tool can return any value. */
-function plain(value: unknown): JsonValue {
-  if (value === undefined || value === null) return null
-  try {
-    return JSON.parse(JSON.stringify(value)) as JsonValue
-  } catch {
-    return null
-  }
-}
+const plain = (value: unknown): JsonValue =>
+  attempt(() => JSON.parse(JSON.stringify(value ?? null)) as JsonValue, null)
 
 const TEXT_EVENT = /^(text|reasoning)-(start|delta|end)$/
 const WHOLE_PART =

@@ -1,4 +1,4 @@
-import { isObject, quoteEnd } from '../../event/json.ts'
+import { attempt, isObject, quoteEnd } from '../../event/json.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   endingBy,
@@ -81,13 +81,7 @@ function readPath(text: string): Path | null {
   return path
 }
 
-function unescaped(text: string): string | null {
-  try {
-    return JSON.parse(`"${text}"`) as string
-  } catch {
-    return null
-  }
-}
+const unescaped = (text: string): string | null => attempt(() => JSON.parse(`"${text}"`) as string, null)
 
 function setPiece(root: object, path: Path, piece: RawObject): boolean {
   let target: unknown = root
