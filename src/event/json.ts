@@ -6,19 +6,6 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns the value of a JSON text, or undefined if the text is not JSON. */
-export function parseJson(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return undefined
-  }
-}
-
-/** `object[key]` would also return inherited fields, such as `constructor`. */
-export const ownField = <T>(object: Readonly<Record<string, T>>, key: string): T | undefined =>
-  Object.hasOwn(object, key) ? object[key] : undefined
-
 /** Returns the result of `read`, or `otherwise` if it throws. */
 export function attempt<T>(read: () => T, otherwise: T): T {
   try {
@@ -27,6 +14,14 @@ export function attempt<T>(read: () => T, otherwise: T): T {
     return otherwise
   }
 }
+
+/** Returns the value of a JSON text, or undefined if the text is not JSON. */
+export const parseJson = (text: string): JsonValue | undefined =>
+  attempt(() => JSON.parse(text) as JsonValue, undefined)
+
+/** `object[key]` would also return inherited fields, such as `constructor`. */
+export const ownField = <T>(object: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(object, key) ? object[key] : undefined
 
 export function textAt(object: JsonObject, key: string): string | null {
   const value = object[key]

@@ -1,5 +1,5 @@
 import { isWhitespace, SPACES } from '../event/text.ts'
-import { attempt, isObject } from '../event/json.ts'
+import { attempt, isObject, parseJson } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
 
 /** Maximum depth of objects that every JSON writer can write (design D17). */
@@ -44,16 +44,14 @@ export function readArguments(text: string, object: JsonObject | null = null): J
 }
 
 function parseObject(text: string): JsonObject | null {
-  const value = parse(text)
+  const value = parseJson(text)
   return isObject(value) ? value : null
 }
-
-const parse = (text: string): unknown => attempt(() => JSON.parse(text) as unknown, null)
 
 /** Decodes arguments that a server encoded once more, as a JSON string. Returns `{}` for blank text and `null`. */
 function unwrap(text: string): string {
   if (isWhitespace(text.replace('null', ''))) return '{}'
-  const inner = text.startsWith('"') ? parse(text) : null
+  const inner = text.startsWith('"') ? parseJson(text) : null
   return typeof inner === 'string' && parseObject(inner) !== null ? inner : text
 }
 

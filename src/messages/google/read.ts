@@ -1,4 +1,4 @@
-import { attempt, isObject, quoteEnd } from '../../event/json.ts'
+import { isObject, parseJson, quoteEnd } from '../../event/json.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   endingBy,
@@ -70,18 +70,16 @@ function readPath(text: string): Path | null {
       const start = PATH_STEP.lastIndex
       const end = quoteEnd(text, start - 1)
       const inner = text.slice(start, end)
-      const quoted = unescaped(
-        quote === '"' ? inner : inner.replaceAll(/\\'|"/g, (match) => (match === '"' ? '\\"' : "'")),
-      )
-      if (quoted === null || text[end] !== quote || text[end + 1] !== ']') return null
+      const escaped =
+        quote === '"' ? inner : inner.replaceAll(/\\'|"/g, (match) => (match === '"' ? '\\"' : "'"))
+      const quoted = parseJson(`"${escaped}"`)
+      if (typeof quoted !== 'string' || text[end] !== quote || text[end + 1] !== ']') return null
       path.push(quoted)
       PATH_STEP.lastIndex = end + 2
     }
   }
   return path
 }
-
-const unescaped = (text: string): string | null => attempt(() => JSON.parse(`"${text}"`) as string, null)
 
 function setPiece(root: object, path: Path, piece: RawObject): boolean {
   let target: unknown = root
