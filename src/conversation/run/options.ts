@@ -129,7 +129,7 @@ const isCondenser = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'condense' in value && typeof value.condense === 'function'
 
 function checkHook(hook: unknown, field: string): void {
-  if (typeof hook !== 'object' || hook === null) return invalidArgument(field, 'must be a hook')
+  if (typeof hook !== 'object' || hook === null) return invalidArgument(field, 'must be { on, name, run }')
   const { on, name, run, tools } = hook as Readonly<Record<string, unknown>>
   // A hook of an unknown moment would never run, so it would guard nothing.
   if (!HOOK_EVENT_TYPES.some((type) => type === on))

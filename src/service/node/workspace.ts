@@ -5,7 +5,7 @@ import { HttpProblem } from '../http/problem.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import { MAX_PATH_BYTES, problemOf, PROBLEMS, type Problems } from './sandbox-files.ts'
 
-const CHANGED = [409, 'The path changed during the request.'] as const
+const CHANGED = [409, 'The path changed during the request. Retry.'] as const
 
 const WORKSPACE_PROBLEMS: Problems = {
   ...PROBLEMS,
