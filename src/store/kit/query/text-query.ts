@@ -22,7 +22,15 @@ import {
 } from '../../../event/check-value.ts'
 import { type CheckedConversationFilter, checkConversationFilter } from './conversation-query.ts'
 import { decodeCursor, encodeCursor, pageOf, refuseCursor } from './page.ts'
-import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf } from './text-tokens.ts'
+import {
+  eventText,
+  isLowSurrogate,
+  isUnspaced,
+  isWordUnit,
+  MAX_PLAIN,
+  type Token,
+  tokensOf,
+} from './text-tokens.ts'
 
 /** A term or phrase of a search. */
 export interface TextClause {
@@ -332,9 +340,6 @@ function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, '
     ranges,
   }
 }
-
-/** Maximum length of a text that surely fits in an indexed line with all its terms. */
-const MAX_PLAIN = 2 ** 16
 
 /**
  * Returns the tokens that the clauses may match. If `text` is short ASCII without `_`, and each clause has

@@ -26,7 +26,7 @@ const UNSPACED =
   '[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Mymr}]'
 
 const PIECES = new RegExp(
-  `((?:(?=[\\p{L}\\p{M}\\p{N}])${UNSPACED})+)|((?:(?!${UNSPACED})[\\p{L}\\p{M}\\p{N}_])+)|\\p{RI}{2}|\\p{ExtPict}`,
+  `((?:(?=[\\p{L}\\p{M}\\p{N}])${UNSPACED})+)|(?:(?!${UNSPACED})[\\p{L}\\p{M}\\p{N}_])+|\\p{RI}{2}|\\p{ExtPict}`,
   'gu',
 )
 
@@ -67,16 +67,11 @@ function foldTerm(word: string): string {
 
 const ASCII = /^\p{ASCII}*$/u
 
-const [OTHER, PLAIN_UNIT, CAPITAL, MARK] = [0, 1, 2, 3]
-
-/** Class of each ASCII character. A table, because branches on letters are often mispredicted. */
-const WORD_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => {
-  const character = String.fromCharCode(unit)
-  return PLAIN.test(character) ? PLAIN_UNIT : /[A-Z]/.test(character) ? CAPITAL : unit === 95 ? MARK : OTHER
-})
+/** Whether each ASCII character is a letter, a digit or `_`. */
+const WORD_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => Number(/\w/.test(String.fromCharCode(unit))))
 
 /** Whether a UTF-16 unit is an ASCII letter, a digit or `_`. */
-export const isWordUnit = (unit: number): boolean => (WORD_UNITS[unit] ?? OTHER) !== OTHER
+export const isWordUnit = (unit: number): boolean => WORD_UNITS[unit] === 1
 
 /** `end` defaults to `start` plus the length of `word`. */
 type Add = (word: string, start: number, end?: number) => void
@@ -115,14 +110,14 @@ export function tokensOf(wholeText: string): Token[] {
     }
     return tokens
   }
-  for (const { 0: piece, 1: unspaced, 2: word, index } of text.matchAll(PIECES)) {
+  for (const { 0: piece, 1: unspaced, index } of text.matchAll(PIECES)) {
     if (room < 0) break
-    if (unspaced !== undefined) {
+    if (unspaced === undefined) addWord(piece, index, add)
+    else {
       const letters = [...unspaced.matchAll(LETTERS)]
       for (const [position, { 0: letter, index: offset }] of letters.entries())
         add(letter + (letters[position + 1]?.[0] ?? ''), index + offset)
-    } else if (word === undefined) add(piece, index)
-    else addWord(word, index, add)
+    }
   }
   return tokens
 }
@@ -142,55 +137,23 @@ function addWord(word: string, start: number, add: Add): void {
   add(parts.join(''), start, start + word.length)
 }
 
+/** Maximum length of a text that surely fits in an indexed line with all its terms. */
+export const MAX_PLAIN = 2 ** 16
+
+/** Words of ASCII that are not one term as they are. */
+const COMPLEX = /\b(?![A-Z]?[a-z0-9]{1,31}\b|[A-Z0-9]{1,32}\b)\w+/g
+
 /** Returns the terms of a text as a line of the index, with a space before and after each. O(length). */
 export function lineOf(text: string): string {
-  const line = asciiLine(text)
-  if (line !== null) return line
-  const terms = tokensOf(text).map(({ term }) => term)
-  return terms.length === 0 ? '' : ` ${terms.join(' ')} `
-}
-
-const MAX_ASCII = 20_000
-
-/**
- * Buffer of one line. All terms of an n-character word together have at most 3n + 1 characters with spaces.
- */
-const units = new Uint8Array(4 * MAX_ASCII + 2)
-/** Created at the first use, because runtimes without `TextDecoder` also load this module. */
-let decoder: InstanceType<typeof TextDecoder> | null = null
-
-/** Returns the line of an ASCII text, the usual case; null for any other text or a long one. O(length). */
-function asciiLine(text: string): string | null {
-  if (text.length > MAX_ASCII) return null
-  let [size, length, capitals, isTerm] = [1, 0, 0, true]
-  units[0] = 32
-  for (let index = 0; index <= text.length; index += 1) {
-    const unit = index < text.length ? text.charCodeAt(index) : 32
-    const kind = WORD_UNITS[unit]
-    if (kind === undefined) return null
-    if (kind !== OTHER) {
-      const isCapital = kind === CAPITAL
-      if (kind === MARK || (isCapital ? length > 0 && capitals === 0 : capitals > 1 && unit > 57))
-        isTerm = false
-      capitals = isCapital ? capitals + 1 : 0
-      units[size + length] = isCapital ? unit + 32 : unit
-      length += 1
-      continue
-    }
-    if (length === 0) continue
-    if (isTerm && length <= MAX_TERM) {
-      size += length
-      units[size++] = 32
-    } else
-      for (const { term } of tokensOf(text.slice(index - length, index))) {
-        for (let from = 0; from < term.length; from += 1) units[size++] = term.charCodeAt(from)
-        units[size++] = 32
-      }
-    length = 0
-    capitals = 0
-    isTerm = true
-  }
-  return size === 1 ? '' : (decoder ??= new TextDecoder()).decode(units.subarray(0, size))
+  const termsIn = (part: string): string =>
+    tokensOf(part)
+      .map(({ term }) => term)
+      .join(' ')
+  const isPlain = text.length <= MAX_PLAIN && ASCII.test(text)
+  const terms = isPlain
+    ? text.replace(COMPLEX, termsIn).replace(/\W+/g, ' ').trim().toLowerCase()
+    : termsIn(text)
+  return terms === '' ? '' : ` ${terms} `
 }
 
 /** Returns the number of terms in a line. O(length). */
