@@ -1,4 +1,3 @@
-import { isQuarantined } from '../../event/quarantine.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import { referencesText, splitBody } from '../kit/blobs.ts'
 import { type CheckedReplacement, checkReplaced } from '../kit/append/replace.ts'
@@ -33,28 +32,17 @@ export function* replaceEvents(
   for (const [index, replacement] of replacements.entries()) {
     const before: StoredEvent | null = stored[index] ?? null
     checkReplaced(conversationId, replacement, before)
-    yield* replaceEvent(d, log, { ...before, fact: replacement.after }, function* (event, time) {
-      if (event.seq < row.text_version) yield* replaceText(log, event.seq, time, textRow(event, true, time))
-    })
+    const event = { ...before, fact: replacement.after }
+    const { seq, fact } = event
+    const split = splitBody(fact)
+    yield statement(`DELETE FROM ${d.table('blob_use')} WHERE log = ? AND seq = ?`, log, seq)
+    const body = split?.body ?? JSON.stringify(fact)
+    yield sql`UPDATE ${statement(d.table('event'))}
+      SET body = ${body}, blobs = ${split && referencesText(split.strings)}, message = ${messageText(fact)}
+      WHERE log = ${log} AND seq = ${seq}`
+    if (split !== null) yield* saveBlobs(d, log, seq, split.strings)
+    const time = BigInt(event.time)
+    if (seq < row.text_version) yield* replaceText(log, seq, time, textRow(event, true, time))
   }
   yield statement(`DELETE FROM ${d.table('snapshot')} WHERE number = ?`, log)
-}
-
-function* replaceEvent(
-  d: Dialect,
-  log: number,
-  event: StoredEvent,
-  replaceText: (event: StoredEvent, time: bigint) => Work<void>,
-): Work<void> {
-  const { seq, fact } = event
-  const time = BigInt(event.time)
-  const split = splitBody(fact)
-  yield statement(`DELETE FROM ${d.table('blob_use')} WHERE log = ? AND seq = ?`, log, seq)
-  const body = split === null ? JSON.stringify(fact) : split.body
-  const blobs = split === null ? null : referencesText(split.strings)
-  const message = isQuarantined(fact) ? null : messageText(fact)
-  yield sql`UPDATE ${statement(d.table('event'))} SET body = ${body}, blobs = ${blobs}, message = ${message}
-    WHERE log = ${log} AND seq = ${seq}`
-  if (split !== null) yield* saveBlobs(d, log, seq, split.strings)
-  yield* replaceText(event, time)
 }

@@ -7,7 +7,6 @@ import type { Change, SqlValue, SqlStep, Work } from '../sql/dialect.ts'
 import { SCHEMA } from './dialect.ts'
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from './driver.ts'
 import { TEXT_INDEX } from './texts.ts'
-import { enableWriteAheadLog } from './write-ahead-log.ts'
 
 /** Options of a SQLite store: a file for Node's driver, or any driver's open database. */
 export type SqliteStoreOptions = (
@@ -120,13 +119,20 @@ async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase
   return new driver.DatabaseSync(file, { readOnly })
 }
 
+/** Maximum bytes of the write-ahead log's file after its content was written to the database. */
+const MAX_LOG_BYTES = 4 * 2 ** 20
+
 /** Can be called again after a failure. */
 function setUp(database: SqliteDatabase, { synchronous, readOnly, fullText }: Settings): Connection {
   const connection = new Connection(database)
   // The store itself waits for its `busyTimeout`, without blocking the event loop.
   database.exec('PRAGMA busy_timeout = 0')
   if (!readOnly) {
-    enableWriteAheadLog(database)
+    // A database in memory returns `memory` here and stays as it is.
+    const [mode] = connection.all<{ readonly journal_mode: string }>('PRAGMA journal_mode')
+    if (mode?.journal_mode !== 'wal' && mode?.journal_mode !== 'memory')
+      database.exec('PRAGMA journal_mode = WAL')
+    database.exec(`PRAGMA journal_size_limit = ${MAX_LOG_BYTES}`)
     database.exec(`PRAGMA synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`)
     database.exec('PRAGMA secure_delete = ON')
   }

@@ -3,7 +3,6 @@ import { storeClosed } from '../kit/errors.ts'
 import type { Work } from '../sql/dialect.ts'
 import { type Connection, type ConnectionSource, PartlyWritten } from './database.ts'
 import { toStoreError } from './errors.ts'
-import { emptyWriteAheadLog, IDLE } from './write-ahead-log.ts'
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
@@ -28,6 +27,9 @@ const LONGEST_TURN = 1
  * Maximum milliseconds between retries, because a process that writes continuously leaves only short gaps.
  */
 const LONGEST_PAUSE = 10
+
+/** Milliseconds without a write after which the write-ahead log is copied to the database and emptied. */
+const IDLE = 1_000
 
 export class Runner {
   readonly #source: ConnectionSource
@@ -136,9 +138,18 @@ export class Runner {
     }
   }
 
+  /**
+   * Empties the write-ahead log's file, which otherwise keeps deleted data and the size that it reached
+   * during a slow read. Readers of other processes may delay this to the next idle time.
+   */
   #endIdleTime(): void {
     this.#idleTimer = null
-    if (this.#queue.length === 0 && this.#connection !== null) emptyWriteAheadLog(this.#connection.database)
+    if (this.#queue.length > 0) return
+    try {
+      this.#connection?.database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // Another process uses the database, and also empties the file when it is idle.
+    }
   }
 
   #track<T>(call: () => Promise<T>): Promise<T> {

@@ -18,7 +18,7 @@ import {
   invalidQuery,
 } from '../../../event/check-value.ts'
 import { foldText } from './message-text.ts'
-import { type CheckedPage, encodeCursor, placeAfter, scopeOf, timeInKey } from './page.ts'
+import { type CheckedPage, encodeCursor, pageOf, placeAfter, scopeOf, timeInKey } from './page.ts'
 
 /** A key by which conversations can be listed: its name and value. */
 export type ListKey = readonly [name: string, value: string]
@@ -176,11 +176,9 @@ export function lookedPage(
   matches: readonly ConversationRecord[],
   looked: ConversationPlace | null,
 ): Page<ConversationRecord> {
-  const items = matches.slice(0, query.limit)
-  const last = items.at(-1)
-  if (matches.length > items.length && last !== undefined)
-    return { items, cursor: conversationCursor(query, last) }
-  return { items, cursor: looked && encodeCursor(query.scope, [String(looked.time), looked.id]) }
+  const page = pageOf(matches, query.limit, (last) => conversationCursor(query, last))
+  const end = looked && encodeCursor(query.scope, [String(looked.time), looked.id])
+  return { ...page, cursor: page.cursor ?? end }
 }
 
 /** Returns the result of a count. `looked`: rows read, at most {@link MAX_COUNTED} + 1 unless `exact`. */
