@@ -143,16 +143,17 @@ export const MAX_PLAIN = 2 ** 16
 /** Words of ASCII that are not one term as they are. */
 const COMPLEX = /\b(?![A-Z]?[a-z0-9]{1,31}\b|[A-Z0-9]{1,32}\b)\w+/g
 
+const termsOf = (text: string): string =>
+  tokensOf(text)
+    .map(({ term }) => term)
+    .join(' ')
+
 /** Returns the terms of a text as a line of the index, with a space before and after each. O(length). */
 export function lineOf(text: string): string {
-  const termsIn = (part: string): string =>
-    tokensOf(part)
-      .map(({ term }) => term)
-      .join(' ')
   const isPlain = text.length <= MAX_PLAIN && ASCII.test(text)
   const terms = isPlain
-    ? text.replace(COMPLEX, termsIn).replace(/\W+/g, ' ').trim().toLowerCase()
-    : termsIn(text)
+    ? text.replace(COMPLEX, termsOf).replace(/\W+/g, ' ').trim().toLowerCase()
+    : termsOf(text)
   return terms === '' ? '' : ` ${terms} `
 }
 
