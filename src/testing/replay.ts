@@ -1,9 +1,11 @@
 import * as fc from 'fast-check'
 import { checkOptionNames } from '../event/check-value.ts'
+import { isPlain } from '../event/freeze.ts'
+import { setOwn } from '../event/json.ts'
 import { loadLine } from '../event/load.ts'
 import type { Fact } from '../event/quarantine.ts'
 import { describeFailure, LawBroken, same, throwIfFailed, total } from './failure.ts'
-import { frozenCopy, frozenInPlace as frozen, isPlain, textOf } from './text-of.ts'
+import { frozenCopy, frozenInPlace as frozen, textOf } from './text-of.ts'
 
 /** The fold to test: `S` is its state, `Kept` the form in which a state is stored. */
 export interface ReplaySubject<S, Kept = unknown> {
@@ -178,42 +180,33 @@ function cuts(length: number): number[] {
  * no maps or sets, returns the value itself. O(size).
  */
 function withOwnMaps<T>(value: T): T {
-  const copies = new Map<object, object>()
-  const copy = copyInto(copies)(value) as T
+  // Shared and circular values are copied once.
+  const copies = new Map<unknown, unknown>()
+  const copyOf = (inner: unknown): unknown => {
+    const known = copies.get(inner)
+    const copy = known ?? emptyCopy(inner)
+    if (known !== undefined || copy === null) return known ?? inner
+    copies.set(inner, copy)
+    if (inner instanceof Map)
+      for (const [key, one] of inner) (copy as typeof inner).set(copyOf(key), copyOf(one))
+    else if (inner instanceof Set) for (const one of inner) (copy as typeof inner).add(copyOf(one))
+    else for (const [key, one] of Object.entries(inner as object)) setOwn(copy, key, copyOf(one))
+    return copy
+  }
+  const copy = copyOf(value) as T
   return [...copies.keys()].some((one) => one instanceof Map || one instanceof Set) ? copy : value
 }
 
-/** Shared and circular values are copied once. */
-function copyInto(copies: Map<object, object>): (value: unknown) => unknown {
-  const begin = <T extends object>(value: object, copy: T): T => {
-    copies.set(value, copy)
-    return copy
-  }
-  return function copyOf(value: unknown): unknown {
-    if (typeof value !== 'object' || value === null) return value
-    const known = copies.get(value)
-    if (known !== undefined) return known
-    const prototype = Object.getPrototypeOf(value) as object | null
-    if (value instanceof Map && prototype === Map.prototype) {
-      const copy = begin(value, new Map())
-      for (const [key, inner] of value) copy.set(copyOf(key), copyOf(inner))
-      return copy
-    }
-    if (value instanceof Set && prototype === Set.prototype) {
-      const copy = begin(value, new Set())
-      for (const inner of value) copy.add(copyOf(inner))
-      return copy
-    }
-    if (!isPlain(value)) return value
-    const copy = begin(value, Array.isArray(value) ? [] : (Object.create(prototype) as object))
-    for (const [key, inner] of Object.entries(value)) {
-      // An assignment would set the prototype for `__proto__`.
-      const field = { value: copyOf(inner), configurable: true, enumerable: true, writable: true }
-      Object.defineProperty(copy, key, field)
-    }
-    return copy
-  }
+/** Returns null for a primitive value and a class instance. */
+function emptyCopy(value: unknown): object | null {
+  if (typeof value !== 'object' || value === null) return null
+  const prototype = Object.getPrototypeOf(value) as object | null
+  if (prototype === Map.prototype) return new Map()
+  if (prototype === Set.prototype) return new Set()
+  if (prototype === Array.prototype) return []
+  return isPlain(value) ? (Object.create(prototype) as object) : null
 }
+
 const MAX_TRIES = 2_000
 
 /** Removes items that are not needed for the failure: halves, then quarters, down to single items. */

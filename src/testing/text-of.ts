@@ -1,4 +1,5 @@
 import { canonicalJson } from '../event/encode.ts'
+import { isPlain } from '../event/freeze.ts'
 
 /**
  * Returns a value as JSON with sorted keys, for comparison. Returns a string unchanged. Maps, sets, dates,
@@ -24,6 +25,9 @@ export function jsonForm(value: unknown): unknown {
   return value
 }
 
+/** Whether a value is a list or a plain object, not a class instance. */
+export const isData = (value: object): boolean => Array.isArray(value) || isPlain(value)
+
 export const frozenCopy = <T>(value: T): T => frozenInPlace(JSON.parse(JSON.stringify(value)) as T)
 
 /**
@@ -34,14 +38,9 @@ export function frozenInPlace<T>(value: T): T {
   const remaining: unknown[] = [value]
   while (remaining.length > 0) {
     const next = remaining.pop()
-    if (typeof next !== 'object' || next === null || Object.isFrozen(next) || !isPlain(next)) continue
+    if (typeof next !== 'object' || next === null || Object.isFrozen(next) || !isData(next)) continue
     Object.freeze(next)
     for (const inner of Object.values(next)) remaining.push(inner)
   }
   return value
-}
-
-export function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === Array.prototype || prototype === null
 }
