@@ -44,11 +44,6 @@ const AFTER = '\nafter '
 const wait = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => void setTimeout(resolve, milliseconds))
 
-interface Portrait {
-  readonly text: string
-  readonly isCut: boolean
-}
-
 export class Driver {
   readonly #server: DrivenServer
   readonly #timeout: number
@@ -91,30 +86,31 @@ export class Driver {
 
   async play(commands: DriveCommands): Promise<void> {
     this.#done.push(commands.map(describeCommand).join(' & '))
-    try {
-      this.#isPair = commands.length > 1
+    this.#isPair = commands.length > 1
+    await this.#traced(async () => {
       await Promise.all(commands.map((command) => this.#do(command)))
       // The order of concurrent commands is unknown.
-      if (commands.length > 1) for (const each of this.conversations) forget(each)
-    } catch (error) {
-      throw this.#told(error)
-    }
+      if (this.#isPair) for (const each of this.conversations) forget(each)
+    })
   }
 
   async look(): Promise<void> {
-    try {
+    await this.#traced(async () => {
       for (const conversation of this.conversations) await this.rest(conversation)
       await checkAll(this)
-    } catch (error) {
-      throw this.#told(error)
-    }
+    })
   }
 
-  #told(error: unknown): unknown {
-    if (!(error instanceof LawBroken) || error.message.includes(AFTER)) return error
-    const detail = error.message.slice(error.law.length + 2)
-    const { facts, cause } = error
-    return new LawBroken(error.law, `${detail}${AFTER}${this.#done.join(', ')}`, { facts, cause })
+  /** Adds the commands to the error of a broken law. */
+  async #traced(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof LawBroken) || error.message.includes(AFTER)) throw error
+      const detail = error.message.slice(error.law.length + 2)
+      const { facts, cause } = error
+      throw new LawBroken(error.law, `${detail}${AFTER}${this.#done.join(', ')}`, { facts, cause })
+    }
   }
 
   async #do(command: DriveCommand): Promise<void> {
@@ -241,8 +237,8 @@ export class Driver {
    * While a step hangs, idle conversations are not compared before and after a restart, because pause and
    * resume make a conversation idle even if its step hangs.
    */
-  async #portraits(): Promise<readonly Portrait[]> {
-    const out: Portrait[] = []
+  async #portraits() {
+    const out: { readonly text: string; readonly isCut: boolean }[] = []
     for (const { id } of this.conversations) {
       const info = bodyOf(await this.client.get(id))
       const { execution_status, event_count, leaf_event_id, pending_action_ids } = info
