@@ -111,3 +111,26 @@ export function total<T>(law: string, what: string, run: () => T): T {
     throw new LawBroken(law, `${what} threw ${String(error)}`, { cause: error })
   }
 }
+
+interface KitOptions {
+  readonly name: string
+  readonly skip?: readonly { readonly case: string; readonly reason: string }[]
+}
+
+/** Returns reasons by case of a kit. @throws Error if `skip` has an unknown case or an empty reason. */
+export function skipReasons(
+  checks: readonly { readonly name: string }[],
+  { name: subject, skip = [] }: KitOptions,
+): ReadonlyMap<string, string> {
+  for (const { case: name, reason } of skip) {
+    if (!checks.some((check) => check.name === name)) throw new Error(`Unknown case to skip: ${name}`)
+    if (reason.trim() === '') throw new Error(`Say why ${subject} skips: ${name}`)
+  }
+  return new Map(skip.map(({ case: name, reason }) => [name, reason]))
+}
+
+/** Returns a case of a kit. If there is a reason to skip it, it does nothing. */
+export const kitCase = (name: string, reason: string | undefined, run: () => Promise<void>) =>
+  reason === undefined
+    ? { name, skipped: null, run }
+    : { name: `${name} (skipped: ${reason})`, skipped: reason, run: async () => undefined }

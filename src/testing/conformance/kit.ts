@@ -1,5 +1,6 @@
 import { checkOptionNames } from '../../event/check-value.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { kitCase, skipReasons } from '../failure.ts'
 import { APPEND_IDS, APPEND_IMPORT } from './append-ids.ts'
 import { APPEND_SHAPE, APPEND_TREE, APPEND_VERSION } from './append.ts'
 import { BODIES_KEPT, REPLACING } from './bodies.ts'
@@ -94,20 +95,13 @@ export interface ConformanceCase {
  */
 export function storeConformance(options: ConformanceOptions): ConformanceCase[] {
   checkOptionNames(options, 'name open reopen rows watchTimeout fullText parts size skip')
-  const { name: store, skip = [], parts, size = 'whole', fullText = false } = options
-  for (const { case: name, reason } of skip) {
-    if (!CHECKS.some((check) => check.name === name)) throw new Error(`Unknown case to skip: ${name}`)
-    if (reason.trim() === '') throw new Error(`Say why ${store} skips: ${name}`)
-  }
+  const { parts, size = 'whole', fullText = false } = options
+  const reasons = skipReasons(CHECKS, options)
   const checks = (parts?.flatMap((part): readonly Check[] => CASES_BY_CALL[part]) ?? CHECKS)
     .filter((check) => fullText || !TEXTS.includes(check))
     .filter(({ reopens }) => reopens !== true || options.reopen !== undefined)
     .filter(({ large }) => large !== true || size === 'whole')
-  return checks.map((check) => {
-    const reason = skip.find(({ case: name }) => name === check.name)?.reason ?? null
-    if (reason === null) return { name: check.name, skipped: null, run: () => tryOn(check, options) }
-    return { name: `${check.name} (skipped: ${reason})`, skipped: reason, run: async () => undefined }
-  })
+  return checks.map((check) => kitCase(check.name, reasons.get(check.name), () => tryOn(check, options)))
 }
 
 async function tryOn(check: Check, options: ConformanceOptions): Promise<void> {

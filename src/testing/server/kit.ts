@@ -2,7 +2,7 @@ import { parseInstant } from '../../event/time.ts'
 import type { Event } from '../../event/types.ts'
 import { checkLog } from '../../laws/check-log.ts'
 import { GRAMMARS } from '../../messages/grammars.ts'
-import { describeFailure, hold, LawBroken, same } from '../failure.ts'
+import { describeFailure, hold, kitCase, LawBroken, same, skipReasons } from '../failure.ts'
 import {
   bodyOf,
   type EventFilterQuery,
@@ -29,11 +29,9 @@ import {
   type Capability,
   holdRefusal,
   it,
-  needing,
   RESTING,
   type ServerCheck,
   type ServerConformanceOptions,
-  SharedServer,
   test,
   Trial,
 } from './trial.ts'
@@ -159,49 +157,45 @@ const PAGES: readonly ServerCheck[] = [
 ]
 
 const TREE: readonly ServerCheck[] = [
-  ...needing('navigation', [
-    it('T8 T4 after a move of HEAD, the conversation continues there, and the model does not receive the other branch', async (trial, id) => {
-      await trial.play(id, [{ says: ['Reply one.'] }])
-      const position = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
-      await trial.play(id, [{ says: ['Reply two, of the other branch.'] }])
-      const moved = (await trial.accepted(() => trial.client.navigate(id, position))).leaf_event_id
-      same('T2', 'HEAD', moved, position)
-      const output = await trial.say(id, [{ says: ['Reply three.'] }], false)
-      const log = await trial.log(id)
-      const next = log.find((event) => event.id === output)?.parent_id
-      same('T8', 'the parent of the next message', next, position)
-      await trial.accepted(() => trial.client.run(id))
-      await trial.rest(id)
-      same('T4', 'the last reply', (await trial.replies(id)).at(-1), 'Reply three.')
-      const sent = (await trial.requests(id)).at(-1)?.map(({ content }) => textOf(content)) ?? []
-      const other = sent.some((text) => text === 'Reply two, of the other branch.')
-      hold('T4', !other, 'the model receives the other branch')
-      holdRefusal(await trial.client.navigate(id, 'unheard-of'), 404, 'moving HEAD to an unknown event')
-    }),
-    it('W1 moving HEAD is rejected while the conversation runs', async (trial, id) => {
-      await trial.say(id, [{ says: ['Slowly.'], wait: 500 }])
-      await trial.running(id)
-      holdRefusal(await trial.client.navigate(id, null), 409, 'moving HEAD during a run')
-      await trial.rest(id)
-    }),
-  ]),
-  ...needing('fork', [
-    it('T4 a fork contains only the path to its event, and its messages do not appear in the original', async (trial, id) => {
-      await trial.play(id, [{ says: ['Reply one.'] }])
-      const from_event_id = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
-      await trial.play(id, [{ says: ['Reply two.'] }])
-      const before = await trial.log(id)
-      const fork = bodyOf(await trial.client.fork(id, { from_event_id }))
-      trial.conversations.push(fork.id)
-      hold('T4', fork.id !== id, 'the fork has the id of its source')
-      same('T4', 'replies in the fork', await trial.replies(fork.id), ['Reply one.'])
-      await trial.play(fork.id, [{ says: ['In the fork.'] }])
-      same('T4', 'replies in the fork', await trial.replies(fork.id), ['Reply one.', 'In the fork.'])
-      same('T4', 'the log of the source', await trial.log(id), before)
-      const refusal = await trial.client.fork(id, { from_event_id: 'unheard-of' })
-      holdRefusal(refusal, 404, 'a fork at an unknown event')
-    }),
-  ]),
+  it('T8 T4 [navigation] after a move of HEAD, the conversation continues there, and the model does not receive the other branch', async (trial, id) => {
+    await trial.play(id, [{ says: ['Reply one.'] }])
+    const position = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
+    await trial.play(id, [{ says: ['Reply two, of the other branch.'] }])
+    const moved = (await trial.accepted(() => trial.client.navigate(id, position))).leaf_event_id
+    same('T2', 'HEAD', moved, position)
+    const output = await trial.say(id, [{ says: ['Reply three.'] }], false)
+    const log = await trial.log(id)
+    const next = log.find((event) => event.id === output)?.parent_id
+    same('T8', 'the parent of the next message', next, position)
+    await trial.accepted(() => trial.client.run(id))
+    await trial.rest(id)
+    same('T4', 'the last reply', (await trial.replies(id)).at(-1), 'Reply three.')
+    const sent = (await trial.requests(id)).at(-1)?.map(({ content }) => textOf(content)) ?? []
+    const other = sent.some((text) => text === 'Reply two, of the other branch.')
+    hold('T4', !other, 'the model receives the other branch')
+    holdRefusal(await trial.client.navigate(id, 'unheard-of'), 404, 'moving HEAD to an unknown event')
+  }),
+  it('W1 [navigation] moving HEAD is rejected while the conversation runs', async (trial, id) => {
+    await trial.say(id, [{ says: ['Slowly.'], wait: 500 }])
+    await trial.running(id)
+    holdRefusal(await trial.client.navigate(id, null), 409, 'moving HEAD during a run')
+    await trial.rest(id)
+  }),
+  it('T4 [fork] a fork contains only the path to its event, and its messages do not appear in the original', async (trial, id) => {
+    await trial.play(id, [{ says: ['Reply one.'] }])
+    const from_event_id = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
+    await trial.play(id, [{ says: ['Reply two.'] }])
+    const before = await trial.log(id)
+    const fork = bodyOf(await trial.client.fork(id, { from_event_id }))
+    trial.conversations.push(fork.id)
+    hold('T4', fork.id !== id, 'the fork has the id of its source')
+    same('T4', 'replies in the fork', await trial.replies(fork.id), ['Reply one.'])
+    await trial.play(fork.id, [{ says: ['In the fork.'] }])
+    same('T4', 'replies in the fork', await trial.replies(fork.id), ['Reply one.', 'In the fork.'])
+    same('T4', 'the log of the source', await trial.log(id), before)
+    const refusal = await trial.client.fork(id, { from_event_id: 'unheard-of' })
+    holdRefusal(refusal, 404, 'a fork at an unknown event')
+  }),
 ]
 
 const withoutKey = ({ url, fetch }: ServerClientOptions): ServerClientOptions => ({
@@ -268,19 +262,17 @@ const REFUSALS: readonly ServerCheck[] = [
       holdRefusal(await client.send('POST', path, text), 422, `a message of ${JSON.stringify(content)}`)
     }
   }),
-  ...needing('keys', [
-    test('W6 a request without the key, or with another key, is 401, and the response does not contain the key', async (trial) => {
-      const { apiKey = '' } = trial.client.address
-      hold('W6', apiKey !== '', 'start returns no apiKey: list keys in lacks')
-      const id = await trial.begin()
-      for (const key of [{}, { apiKey: `${apiKey}x` }]) {
-        const stranger = serverClient({ ...withoutKey(trial.client.address), ...key })
-        const { status, body } = await stranger.get(id)
-        hold('W6', status === 401, `without the key the status is ${status}`)
-        hold('W6', !JSON.stringify(body).includes(apiKey), 'the response contains the key')
-      }
-    }),
-  ]),
+  test('W6 [keys] a request without the key, or with another key, is 401, and the response does not contain the key', async (trial) => {
+    const { apiKey = '' } = trial.client.address
+    hold('W6', apiKey !== '', 'start returns no apiKey: list keys in lacks')
+    const id = await trial.begin()
+    for (const key of [{}, { apiKey: `${apiKey}x` }]) {
+      const stranger = serverClient({ ...withoutKey(trial.client.address), ...key })
+      const { status, body } = await stranger.get(id)
+      hold('W6', status === 401, `without the key the status is ${status}`)
+      hold('W6', !JSON.stringify(body).includes(apiKey), 'the response contains the key')
+    }
+  }),
 ]
 
 const ENCRYPTED_TEXT = 'gAAAAABsealedByTheProvider'
@@ -301,45 +293,39 @@ function holdSealed(shown: unknown): void {
 }
 
 const SECRETS: readonly ServerCheck[] = [
-  ...needing('sharing', [
-    test('W2 anyone can search public conversations, without private fields, and no others', async (trial) => {
-      const { client } = trial
-      const { id, log } = await filled(trial)
-      const unshared = bodyOf(await client.searchShared({ conversation_id: id }))
-      same('W2', 'a page of a private conversation', unshared, { items: [], next_page_id: null })
-      bodyOf(await client.share(id, true))
-      const visible = log.filter(({ kind }) => kind !== 'ConversationStateUpdateEvent')
-      const stranger = serverClient(withoutKey(client.address))
-      for (const limit of [3, 100]) {
-        const read = (page: Query) => stranger.searchShared({ conversation_id: id, ...page })
-        same('W2', 'shared events', idsOf(await inPages('W2', limit, read)), idsOf(visible))
-      }
-      const one = await client.searchShared({ conversation_id: id, kind__eq: 'ActionEvent' })
-      same('W2', 'calls', bodyOf(one).items.length, log.filter(({ kind }) => kind === 'ActionEvent').length)
-      holdRefusal(await client.searchShared({}), 422, 'a search without a conversation')
-      holdRefusal(await client.searchShared({ conversation_id: id, limit: 101 }), 422, 'a limit of 101')
-    }),
-  ]),
-  ...needing('parts', [
-    test('W2 X1 no page, event or socket shows encrypted content of a provider', async (trial) => {
-      const id = await trial.begin()
-      const eventId = await saySealed(trial, id)
-      const shown = [await trial.log(id), bodyOf(await trial.client.event(id, eventId))]
-      for (const value of shown) holdSealed(value)
-    }),
-    ...needing('sockets', [
-      test('X1 no socket shows encrypted content of a provider', async (trial) => {
-        const id = await trial.begin()
-        const live = await caughtUp(trial, id, -1)
-        const eventId = await saySealed(trial, id)
-        const late = trial.client.connect(id, { after: -1 })
-        for (const socket of [live, late]) {
-          holdSealed(await received(trial, socket, eventId))
-          socket.close()
-        }
-      }),
-    ]),
-  ]),
+  test('W2 [sharing] anyone can search public conversations, without private fields, and no others', async (trial) => {
+    const { client } = trial
+    const { id, log } = await filled(trial)
+    const unshared = bodyOf(await client.searchShared({ conversation_id: id }))
+    same('W2', 'a page of a private conversation', unshared, { items: [], next_page_id: null })
+    bodyOf(await client.share(id, true))
+    const visible = log.filter(({ kind }) => kind !== 'ConversationStateUpdateEvent')
+    const stranger = serverClient(withoutKey(client.address))
+    for (const limit of [3, 100]) {
+      const read = (page: Query) => stranger.searchShared({ conversation_id: id, ...page })
+      same('W2', 'shared events', idsOf(await inPages('W2', limit, read)), idsOf(visible))
+    }
+    const one = await client.searchShared({ conversation_id: id, kind__eq: 'ActionEvent' })
+    same('W2', 'calls', bodyOf(one).items.length, log.filter(({ kind }) => kind === 'ActionEvent').length)
+    holdRefusal(await client.searchShared({}), 422, 'a search without a conversation')
+    holdRefusal(await client.searchShared({ conversation_id: id, limit: 101 }), 422, 'a limit of 101')
+  }),
+  test('W2 X1 [parts] no page, event or socket shows encrypted content of a provider', async (trial) => {
+    const id = await trial.begin()
+    const eventId = await saySealed(trial, id)
+    const shown = [await trial.log(id), bodyOf(await trial.client.event(id, eventId))]
+    for (const value of shown) holdSealed(value)
+  }),
+  test('X1 [parts sockets] no socket shows encrypted content of a provider', async (trial) => {
+    const id = await trial.begin()
+    const live = await caughtUp(trial, id, -1)
+    const eventId = await saySealed(trial, id)
+    const late = trial.client.connect(id, { after: -1 })
+    for (const socket of [live, late]) {
+      holdSealed(await received(trial, socket, eventId))
+      socket.close()
+    }
+  }),
 ]
 
 async function contentsOf(trial: Trial, id: string): Promise<object> {
@@ -469,29 +455,18 @@ const across =
   }
 
 const CRASH: readonly ServerCheck[] = [
-  ...needing('stop', [
-    ...needing('sockets', [
-      test(
-        'S5 M15 B1 after a restart a conversation is unchanged and continues, and a reader resumes',
-        across('stop', continues, keepsPosition),
-      ),
-    ]),
-    ...needing(
-      'navigation',
-      needing('confirmation', [
-        test(
-          'T2 S5 P7 a restart changes neither a moved HEAD nor calls that wait for confirmation',
-          across('stop', keepsHead, keepsWaiting),
-        ),
-      ]),
-    ),
-  ]),
-  ...needing('kill', [
-    test(
-      'S5 W4 P10 P6 a crash loses nothing acknowledged, no conversation reports running forever, and no call runs twice',
-      across('kill', keepsMessages, settlesReply, settlesCalls),
-    ),
-  ]),
+  test(
+    'S5 M15 B1 [stop sockets] after a restart a conversation is unchanged and continues, and a reader resumes',
+    across('stop', continues, keepsPosition),
+  ),
+  test(
+    'T2 S5 P7 [stop navigation confirmation] a restart changes neither a moved HEAD nor calls that wait for confirmation',
+    across('stop', keepsHead, keepsWaiting),
+  ),
+  test(
+    'S5 W4 P10 P6 [kill] a crash loses nothing acknowledged, no conversation reports running forever, and no call runs twice',
+    across('kill', keepsMessages, settlesReply, settlesCalls),
+  ),
 ]
 
 const CHECKS: readonly ServerCheck[] = [
@@ -527,38 +502,26 @@ export interface ServerCase {
  * cases.find(({ laws }) => laws.includes('W4'))?.skipped // 'kill: the options have no such function'
  */
 export function serverConformance(options: ServerConformanceOptions): readonly ServerCase[] {
-  const { name: server, skip = [], lacks = {} } = options
-  for (const { case: name, reason } of skip) {
-    if (!CHECKS.some((check) => check.name === name)) throw new Error(`Unknown case to skip: ${name}`)
-    if (reason.trim() === '') throw new Error(`Say why ${server} skips: ${name}`)
-  }
-  const shared = new SharedServer(options)
+  const reasons = skipReasons(CHECKS, options)
+  const trial = new Trial(options)
   return CHECKS.map((check) => {
     const { name, laws, needs } = check
-    const missing = needs
-      .map((need) => [need, lacks[need] ?? absence(options, need)] as const)
-      .find(([, why]) => why !== null)
-    const reason =
-      skip.find(({ case: named }) => named === name)?.reason ??
-      (missing === undefined ? null : `${missing[0]}: ${missing[1]}`)
-    if (reason === null) return { name, laws, skipped: null, run: () => tryOn(check, options, shared) }
-    return { name: `${name} (skipped: ${reason})`, laws, skipped: reason, run: async () => undefined }
+    const reason = reasons.get(name) ?? needs.flatMap((need) => absence(options, need) ?? [])[0]
+    return { ...kitCase(name, reason, () => tryOn(check, options.name, trial)), laws }
   })
 }
 
-function absence(options: ServerConformanceOptions, need: Capability): string | null {
-  if (need !== 'stop' && need !== 'kill' && need !== 'notes' && need !== 'requests') return null
-  return options[need] === undefined ? 'the options have no such function' : null
+function absence(options: ServerConformanceOptions, need: Capability): string | undefined {
+  const reason = options.lacks?.[need]
+  if (reason !== undefined) return `${need}: ${reason}`
+  const isFunction = need === 'stop' || need === 'kill' || need === 'notes' || need === 'requests'
+  return isFunction && options[need] === undefined ? `${need}: the options have no such function` : undefined
 }
 
-async function tryOn(
-  check: ServerCheck,
-  options: ServerConformanceOptions,
-  shared: SharedServer,
-): Promise<void> {
-  const trial = new Trial(options, shared)
+async function tryOn(check: ServerCheck, server: string, trial: Trial): Promise<void> {
+  trial.conversations = []
   try {
-    await shared.start()
+    await trial.start()
     await check.run(trial)
     for (const id of trial.conversations) {
       const { execution_status } = bodyOf(await trial.client.get(id))
@@ -567,7 +530,7 @@ async function tryOn(
   } catch (error) {
     const facts = await lastLog(trial)
     const what = describeFailure({ error, ...(facts !== null && { facts }) })
-    throw new Error(`${options.name}: ${check.name}\n${what}`, { cause: error })
+    throw new Error(`${server}: ${check.name}\n${what}`, { cause: error })
   }
 }
 

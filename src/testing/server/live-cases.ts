@@ -1,5 +1,5 @@
 import { hold, same } from '../failure.ts'
-import { it, needing, type ServerCheck, test, type Trial } from './trial.ts'
+import { it, type ServerCheck, test, type Trial } from './trial.ts'
 import type { LiveFrame, ServerSocket, StreamQuery } from './client.ts'
 
 const isOfLog = ({ type }: LiveFrame): boolean => type === 'event'
@@ -32,8 +32,8 @@ export const received = (trial: Trial, socket: ServerSocket, id: string | undefi
     socket.find((frame) => isOfLog(frame) && frame.event.id === id),
   )
 
-export const LIVE: readonly ServerCheck[] = needing('sockets', [
-  it('B1 a reader receives each event after its position once and in order, wherever its connections break', async (trial, id) => {
+export const LIVE: readonly ServerCheck[] = [
+  it('B1 [sockets] a reader receives each event after its position once and in order, wherever its connections break', async (trial, id) => {
     const whole = await caughtUp(trial, id, -1)
     const parts: LiveFrame[] = []
     let after = -1
@@ -67,7 +67,7 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     const missing = before.filter((event) => !idsIn(late.frames).includes(event.id))
     same('B1', 'events that no reader received', missing, [])
   }),
-  it('B2 a reader receives one caught_up, after past events and before new ones', async (trial, id) => {
+  it('B2 [sockets] a reader receives one caught_up, after past events and before new ones', async (trial, id) => {
     const before = await trial.say(id, [], false)
     const socket = await caughtUp(trial, id, -1)
     const after = await trial.say(id, [], false)
@@ -82,29 +82,27 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     idle.close()
     same('B1', 'past events for a reader at the end', idsIn(idle.frames), [])
   }),
-  ...needing('stream', [
-    it('W3 B1 a stream of server-sent events equals a socket, and resumes after the last id', async (trial, id) => {
-      const last = [await trial.say(id, [], false), await trial.say(id, [], false)].at(-1)
-      const socket = await caughtUp(trial, id, -1)
-      socket.close()
-      const read = async (query: StreamQuery, end: string | undefined): Promise<LiveFrame[]> => {
-        const frames: LiveFrame[] = []
-        for await (const frame of trial.client.stream(id, query)) {
-          frames.push(frame)
-          if (frame.event.id === end) break
-        }
-        return frames.filter(isOfLog)
+  it('W3 B1 [sockets stream] a stream of server-sent events equals a socket, and resumes after the last id', async (trial, id) => {
+    const last = [await trial.say(id, [], false), await trial.say(id, [], false)].at(-1)
+    const socket = await caughtUp(trial, id, -1)
+    socket.close()
+    const read = async (query: StreamQuery, end: string | undefined): Promise<LiveFrame[]> => {
+      const frames: LiveFrame[] = []
+      for await (const frame of trial.client.stream(id, query)) {
+        frames.push(frame)
+        if (frame.event.id === end) break
       }
-      const first = await trial.within('W3', 'an event did not arrive', read({ after: -1 }, last))
-      same('W3', 'the events of the stream', idsIn(first), idsIn(socket.frames))
-      const next = await trial.say(id, [], false)
-      const lastEventId = String(first.at(-1)?.position)
-      const rest = await trial.within('B1', 'an event did not arrive', read({ lastEventId }, next))
-      same('B1', 'the events after the last id', idsIn(rest), [next])
-    }),
-  ]),
+      return frames.filter(isOfLog)
+    }
+    const first = await trial.within('W3', 'an event did not arrive', read({ after: -1 }, last))
+    same('W3', 'the events of the stream', idsIn(first), idsIn(socket.frames))
+    const next = await trial.say(id, [], false)
+    const lastEventId = String(first.at(-1)?.position)
+    const rest = await trial.within('B1', 'an event did not arrive', read({ lastEventId }, next))
+    same('B1', 'the events after the last id', idsIn(rest), [next])
+  }),
 
-  it('W3 B2 the deltas of a reply precede it, add up to it, and are in no log', async (trial, id) => {
+  it('W3 B2 [sockets] the deltas of a reply precede it, add up to it, and are in no log', async (trial, id) => {
     const socket = await caughtUp(trial, id)
     const text = 'One two three four five.'
     await trial.play(id, [{ says: [text] }])
@@ -121,14 +119,14 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     const again = late.frames.filter(({ event }) => event.kind === 'StreamingDeltaEvent')
     same('W3', 'number of deltas for a later reader', again.length, 0)
   }),
-  it('W3 a reader receives every change of the status', async (trial, id) => {
+  it('W3 [sockets] a reader receives every change of the status', async (trial, id) => {
     const socket = await caughtUp(trial, id)
     await trial.play(id, [{ says: ['Done.'] }])
     for (const status of ['running', 'finished'])
       await trial.within('W3', `no reader received ${status}`, socket.find(says(status)))
     socket.close()
   }),
-  it('B3 a reader ahead of the log is reset, and receives the log from its first event', async (trial, id) => {
+  it('B3 [sockets] a reader ahead of the log is reset, and receives the log from its first event', async (trial, id) => {
     await trial.say(id, [], false)
     const socket = await caughtUp(trial, id, 9_999)
     socket.close()
@@ -136,19 +134,17 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     const all = (await trial.log(id)).map((event) => event.id)
     same('B3', 'events after the reset', idsIn(socket.frames).toSorted(), all.toSorted())
   }),
-  ...needing('deletion', [
-    test('W3 a socket of an unknown or deleted conversation closes with 4004', async (trial) => {
-      const unknown = trial.client.connect('unheard-of')
-      same('W3', 'close code', (await trial.within('W3', 'the socket is open', unknown.closed)).code, 4004)
-      const id = await trial.begin()
-      const socket = await caughtUp(trial, id)
-      bodyOfDelete(await trial.client.delete(id))
-      trial.conversations.pop()
-      same('W3', 'close code', (await trial.within('W3', 'the socket is open', socket.closed)).code, 4004)
-      same('W1', 'status after a deletion', (await trial.client.get(id)).status, 404)
-    }),
-  ]),
-])
+  test('W3 [sockets deletion] a socket of an unknown or deleted conversation closes with 4004', async (trial) => {
+    const unknown = trial.client.connect('unheard-of')
+    same('W3', 'close code', (await trial.within('W3', 'the socket is open', unknown.closed)).code, 4004)
+    const id = await trial.begin()
+    const socket = await caughtUp(trial, id)
+    bodyOfDelete(await trial.client.delete(id))
+    trial.conversations.pop()
+    same('W3', 'close code', (await trial.within('W3', 'the socket is open', socket.closed)).code, 4004)
+    same('W1', 'status after a deletion', (await trial.client.get(id)).status, 404)
+  }),
+]
 
 const bodyOfDelete = ({ status }: { readonly status: number }): void =>
   hold('W1', status === 200 || status === 204, `a deletion returned ${status}`)

@@ -50,23 +50,35 @@ export interface ServerConformanceOptions {
 
 const PAUSE = 15
 
-const TIMEOUT = 10_000
-
 export const RESTING: readonly Status[] = ['finished', 'paused', 'waiting_for_confirmation', 'error', 'stuck']
 
+/** The server, which all cases share. */
 export class Trial {
   readonly #options: ServerConformanceOptions
-  readonly #server: SharedServer
+  readonly #timeout: number
   readonly #marks = new Map<string, string>()
-  readonly conversations: string[] = []
+  #client: ServerClient | null = null
+  /** The conversations of the current case. */
+  conversations: string[] = []
 
-  constructor(options: ServerConformanceOptions, server: SharedServer) {
+  constructor(options: ServerConformanceOptions) {
     this.#options = options
-    this.#server = server
+    this.#timeout = options.timeout ?? 10_000
   }
 
   get client(): ServerClient {
-    return this.#server.client
+    if (this.#client === null) throw new Error('The server was not started.')
+    return this.#client
+  }
+
+  async start(): Promise<void> {
+    this.#client ??= serverClient(await this.#options.start())
+  }
+
+  async restart(how: 'stop' | 'kill'): Promise<void> {
+    this.#client = null
+    await this.#options[how]?.()
+    await this.start()
   }
 
   async begin(body: JsonObject = {}): Promise<string> {
@@ -88,13 +100,10 @@ export class Trial {
   }
 
   async say(id: string, turns: readonly ScriptedTurn[], run = true): Promise<string | undefined> {
-    return bodyOf(await this.client.say(id, this.words(id, turns), { run })).event_id
-  }
-
-  words(id: string, turns: readonly ScriptedTurn[]): string {
+    const { script = scriptOf } = this.#options
     const mark = this.#marks.get(id) ?? `[${crypto.randomUUID()}]`
     this.#marks.set(id, mark)
-    return `${(this.#options.script ?? scriptOf)(turns)} ${mark}`
+    return bodyOf(await this.client.say(id, `${script(turns)} ${mark}`, { run })).event_id
   }
 
   async play(
@@ -112,7 +121,7 @@ export class Trial {
    */
   async rest(id: string, ...ends: readonly Status[]): Promise<ServerConversation> {
     const wanted = ends.length === 0 ? (['finished'] as const) : ends
-    const longest = (this.#options.timeout ?? TIMEOUT) / 3
+    const longest = this.#timeout / 3
     let last = ''
     let since = Date.now()
     const what = (): string => `expected status ${wanted.join(' or ')}, got ${last}`
@@ -141,7 +150,7 @@ export class Trial {
     what: string | (() => string),
     look: () => Promise<T | null | false>,
   ): Promise<T> {
-    const end = Date.now() + (this.#options.timeout ?? TIMEOUT)
+    const end = Date.now() + this.#timeout
     for (;;) {
       const result = await look()
       if (result !== null && result !== false) return result
@@ -167,7 +176,7 @@ export class Trial {
     let timer: ReturnType<typeof setTimeout> | undefined
     const late = new Promise<never>((_, reject) => {
       const expire = (): void => reject(new LawBroken(law, `timeout: ${what}`))
-      timer = setTimeout(expire, this.#options.timeout ?? TIMEOUT)
+      timer = setTimeout(expire, this.#timeout)
     })
     try {
       return await Promise.race([work, late])
@@ -192,34 +201,6 @@ export class Trial {
     const mark = this.#marks.get(id) ?? '[]'
     const all = (await this.#options.requests?.()) ?? []
     return all.filter((messages) => messages.some(({ content }) => textOf(content).includes(mark)))
-  }
-
-  async restart(how: 'stop' | 'kill'): Promise<void> {
-    await this.#server.restart(how)
-  }
-}
-
-export class SharedServer {
-  readonly #options: ServerConformanceOptions
-  #client: ServerClient | null = null
-
-  constructor(options: ServerConformanceOptions) {
-    this.#options = options
-  }
-
-  get client(): ServerClient {
-    if (this.#client === null) throw new Error('The server was not started.')
-    return this.#client
-  }
-
-  async start(): Promise<void> {
-    this.#client ??= serverClient(await this.#options.start())
-  }
-
-  async restart(how: 'stop' | 'kill'): Promise<void> {
-    this.#client = null
-    await this.#options[how]?.()
-    await this.start()
   }
 }
 
@@ -251,31 +232,34 @@ const isIssue = (issue: unknown): boolean => {
   )
 }
 
-/** A feature that a server may lack. Cases that need it are skipped. */
-export type Capability =
+const CAPABILITIES = [
   /** Public search (interface 4.1), which `PATCH /api/v1/app-conversations/{id}` enables. */
-  | 'sharing'
+  'sharing',
   /** Messages may have parts of any type, even parts with encrypted content. */
-  | 'parts'
+  'parts',
   /** Requests need a key: the `apiKey` that `start` returns. */
-  | 'keys'
+  'keys',
   /** `/sockets/events/{id}` with `format=envelope`, `after`, and deltas of replies. */
-  | 'sockets'
+  'sockets',
   /** `/api/conversations/{id}/events/stream`, as server-sent events. */
-  | 'stream'
-  | 'pause'
-  | 'interrupt'
+  'stream',
+  'pause',
+  'interrupt',
   /** A policy of `AlwaysConfirm`, and `respond_to_confirmation`. */
-  | 'confirmation'
+  'confirmation',
   /** HEAD can be moved. */
-  | 'navigation'
-  | 'fork'
-  | 'deletion'
-  | 'message_keys'
-  | 'stop'
-  | 'kill'
-  | 'notes'
-  | 'requests'
+  'navigation',
+  'fork',
+  'deletion',
+  'message_keys',
+  'stop',
+  'kill',
+  'notes',
+  'requests',
+] as const
+
+/** A feature that a server may lack. Cases that need it are skipped. */
+export type Capability = (typeof CAPABILITIES)[number]
 
 export interface ServerCheck {
   readonly name: string
@@ -285,14 +269,13 @@ export interface ServerCheck {
   run(trial: Trial): Promise<void>
 }
 
-/** `name` contains the laws, separated by spaces, and then a sentence. */
+/** `name` contains the laws, the needed capabilities in brackets, and a sentence: `W2 X1 [parts] No page …`. */
 export function test(name: string, run: ServerCheck['run']): ServerCheck {
-  const [, laws = '', sentence = ''] = /^((?:[A-Z]\d+ )+)(.+)$/.exec(name) ?? []
-  return { name: sentence, laws: laws.trim().split(' '), needs: [], run }
+  const [, laws = '', tags = '', sentence = ''] = /^((?:[A-Z]\d+ )+)(?:\[(.+)\] )?(.+)$/.exec(name) ?? []
+  const needs = (tags === '' ? [] : tags.split(' ')) as Capability[]
+  if (!needs.every((need) => CAPABILITIES.includes(need))) throw new Error(`Unknown capability: ${name}`)
+  return { name: sentence, laws: laws.trim().split(' '), needs, run }
 }
 
 export const it = (name: string, run: (trial: Trial, id: string) => Promise<void>): ServerCheck =>
   test(name, async (trial) => run(trial, await trial.begin()))
-
-export const needing = (need: Capability, checks: readonly ServerCheck[]): ServerCheck[] =>
-  checks.map((check) => ({ ...check, needs: [need, ...check.needs] }))
