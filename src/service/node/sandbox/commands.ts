@@ -3,18 +3,13 @@
  * or this process ends.
  */
 
-import type { ChildProcess } from 'node:child_process'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { HttpProblem } from '../../http/problem.ts'
 import type { CommandOutput } from '../../sandbox-files/contract.ts'
-import { Output, signalGroup, spawnGated } from './group.ts'
+import { Group, Output } from './group.ts'
 import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
 /** Maximum characters of each output stream of a command. Only the end of longer output is kept. */
 const MAX_OUTPUT = 2 ** 20
-/** Milliseconds for which output is still read after a command has ended. */
-const OUTPUT_WAIT = 100
-const KILL_WAIT = 2_000
 /** Milliseconds between SIGTERM and SIGKILL, in which a command can clean up, for example its lock files. */
 const TERM_WAIT = 1_000
 
@@ -28,7 +23,7 @@ interface SandboxCommand {
 
 interface Running {
   readonly id: string
-  readonly pid: number
+  readonly group: Promise<Group>
   readonly end: () => void
   readonly done: Promise<unknown>
 }
@@ -57,30 +52,49 @@ export class SandboxCommands {
       [MARKER]: this.#watchdog.markOf(id),
       COLLOQUY_SANDBOX_COMMAND: mark,
     }
-    const { child, go } = spawnGated({ command: ['/bin/sh', '-c', command], cwd, env }, this.#watchdog)
-    const { output, end } = watch(child, mark, milliseconds)
-    const { pid } = child
-    if (pid === undefined) return output
-    const running = { id, pid, end, done: output }
+    const [stdout, stderr] = [new Output(MAX_OUTPUT), new Output(MAX_OUTPUT)]
+    const group = Group.start(
+      { command: ['/bin/sh', '-c', command], cwd, env },
+      this.#watchdog,
+      stdout,
+      stderr,
+    )
+    let ending: Promise<void> | null = null
+    const end = (): void => {
+      ending ??= group.then(
+        (one) => one.end(TERM_WAIT),
+        () => undefined,
+      )
+    }
+    const wait = async (): Promise<CommandOutput> => {
+      const started = await group
+      const { code } = await started.ended
+      const exit_code = ending === null ? (code ?? -1) : -1
+      await (ending ?? started.end(0))
+      await killMarked(mark).catch(() => undefined)
+      await started.closed
+      return { exit_code, stdout: stdout.text, stderr: stderr.text }
+    }
+    const running = { id, group, end, done: wait() }
     this.#running.add(running)
+    const timer = setTimeout(end, milliseconds)
     signal?.addEventListener('abort', end)
     if (signal?.aborted === true) end()
     try {
-      await go(pid)
-      return await output
+      return await running.done
     } finally {
+      clearTimeout(timer)
       signal?.removeEventListener('abort', end)
-      this.#watchdog.remove(pid)
       this.#running.delete(running)
     }
   }
 
   async pause(id: string): Promise<void> {
-    if (this.#signal(id, 'SIGSTOP')) await pauseMarked(this.#watchdog.markOf(id))
+    if (await this.#signal(id, 'SIGSTOP')) await pauseMarked(this.#watchdog.markOf(id))
   }
 
   async resume(id: string): Promise<void> {
-    if (this.#signal(id, 'SIGCONT')) await signalMarked(this.#watchdog.markOf(id), 'SIGCONT')
+    if (await this.#signal(id, 'SIGCONT')) await signalMarked(this.#watchdog.markOf(id), 'SIGCONT')
   }
 
   end(id: string): Promise<void> {
@@ -101,56 +115,9 @@ export class SandboxCommands {
     return [...this.#running].filter((one) => one.id === id)
   }
 
-  #signal(id: string, signal: NodeJS.Signals): boolean {
+  async #signal(id: string, signal: NodeJS.Signals): Promise<boolean> {
     const some = this.#in(id)
-    for (const { pid } of some) signalGroup(pid, signal)
+    for (const { group } of some) (await group.catch(() => null))?.signal(signal)
     return some.length > 0
   }
-}
-
-/** @param mark text in the environment of all processes of the command */
-function watch(child: ChildProcess, mark: string, milliseconds: number) {
-  const { promise: output, resolve, reject } = Promise.withResolvers<CommandOutput>()
-  child.once('error', (error) => {
-    clearTimeout(timer)
-    reject(error)
-  })
-  const stdout = new Output(MAX_OUTPUT)
-  const stderr = new Output(MAX_OUTPUT)
-  stdout.append(child.stdout)
-  stderr.append(child.stderr)
-  let isCutOff = false
-  let timer: NodeJS.Timeout | undefined
-  const finish = (): void => {
-    clearTimeout(timer)
-    child.stdout?.destroy()
-    child.stderr?.destroy()
-    const exit_code = isCutOff ? -1 : (child.exitCode ?? -1)
-    resolve({ exit_code, stdout: stdout.text, stderr: stderr.text })
-  }
-  const closed = new Promise((resolve) => child.once('close', resolve))
-  /** Kills the command's processes. Stops reading their output after at most `wait` milliseconds. */
-  const kill = (wait: number): void => {
-    clearTimeout(timer)
-    timer = setTimeout(() => setImmediate(finish), wait)
-    signalGroup(child.pid, 'SIGKILL')
-    void killMarked(mark).catch(() => undefined)
-    void closed.then(finish)
-  }
-  const cutOff = async (): Promise<void> => {
-    if (isCutOff) return
-    isCutOff = true
-    clearTimeout(timer)
-    signalGroup(child.pid, 'SIGTERM')
-    // A paused command does not handle signals.
-    signalGroup(child.pid, 'SIGCONT')
-    for (let rest = TERM_WAIT; rest > 0 && signalGroup(child.pid, 0); rest -= 10) await sleep(10)
-    kill(KILL_WAIT)
-  }
-  const end = (): void => void cutOff()
-  timer = setTimeout(end, milliseconds)
-  child.once('exit', () => {
-    if (!isCutOff) kill(OUTPUT_WAIT)
-  })
-  return { output, end }
 }

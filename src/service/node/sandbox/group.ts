@@ -1,6 +1,7 @@
 /** Runs a command as a process group that is ended as a whole, even if this process dies. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import type { Readable, Writable } from 'node:stream'
 import type { Watchdog } from './watchdog.ts'
@@ -14,50 +15,13 @@ interface GroupCommand {
 export interface Ended {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-  readonly cause?: Error
 }
 
 /**
- * Script that waits for the line `go`, which is sent once the watchdog knows the command. Exits with 125 if the
+ * Waits for the line `go`, which is sent once the watchdog knows the command. Exits with 125 if the
  * line does not arrive.
  */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
-
-/**
- * Starts a shell that waits until `go()` is called. `go` adds the shell's process group to the watchdog, then
- * lets the shell run the command. If the watchdog fails, `go` kills the shell. If the shell cannot start,
- * `child.pid` is undefined.
- */
-export function spawnGated({ command, cwd, env }: GroupCommand, watchdog: Watchdog) {
-  const child = spawn('/bin/sh', ['-c', GATE, 'sandbox', ...command], {
-    cwd,
-    env: { ...env },
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-  })
-  const gate = child.stdio[3] as Writable | null
-  gate?.on('error', () => undefined)
-  const go = async (pid: number): Promise<void> => {
-    try {
-      await watchdog.add(pid)
-    } catch (error) {
-      child.kill('SIGKILL')
-      watchdog.remove(pid)
-      throw error
-    }
-    gate?.end('go\n')
-  }
-  return { child, go }
-}
-
-/** Sends a signal to a process group. Returns false if the group has no process. */
-export function signalGroup(pid: number | undefined, signal: NodeJS.Signals | 0): boolean {
-  try {
-    return pid !== undefined && process.kill(-pid, signal)
-  } catch {
-    return false
-  }
-}
 
 export class Output {
   readonly #limit: number
@@ -84,34 +48,66 @@ export class Output {
 }
 
 const GONE_TIMEOUT = 2_000
+/** Milliseconds for which output is still read after a group has ended. */
+const OUTPUT_WAIT = 100
 
 export class Group {
   readonly #child: ChildProcess
+  readonly #pid: number
   readonly #watchdog: Watchdog
   readonly ended: Promise<Ended>
+  /** Resolves when the command has ended and its output is closed. */
+  readonly closed: Promise<unknown>
 
-  private constructor(child: ChildProcess, watchdog: Watchdog, ended: Promise<Ended>) {
+  private constructor(child: ChildProcess, pid: number, watchdog: Watchdog) {
     this.#child = child
+    this.#pid = pid
     this.#watchdog = watchdog
-    this.ended = ended
+    this.ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })))
+    this.closed = new Promise((resolve) => child.once('close', resolve))
   }
 
-  static async start(command: GroupCommand, watchdog: Watchdog, output: Output): Promise<Group> {
-    const { child, go } = spawnGated(command, watchdog)
-    const { promise, resolve, reject } = Promise.withResolvers<Ended>()
-    child.once('exit', (code, signal) => resolve({ code, signal }))
-    child.once('error', (error) => reject(error))
-    if (child.pid === undefined) {
-      await promise
-      throw new Error('The command could not be started.')
+  /**
+   * Starts a shell, adds its process group to the watchdog, then lets the shell run the command. If the
+   * watchdog fails, kills the shell.
+   */
+  static async start(
+    { command, cwd, env }: GroupCommand,
+    watchdog: Watchdog,
+    stdout: Output,
+    stderr: Output,
+  ): Promise<Group> {
+    const child = spawn('/bin/sh', ['-c', GATE, 'sandbox', ...command], {
+      cwd,
+      env: { ...env },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    })
+    const { pid } = child
+    if (pid === undefined) throw (await once(child, 'error'))[0]
+    const group = new Group(child, pid, watchdog)
+    stdout.append(child.stdout)
+    stderr.append(child.stderr)
+    const gate = child.stdio[3] as Writable
+    gate.on('error', () => undefined)
+    try {
+      await watchdog.add(pid)
+    } catch (error) {
+      group.signal('SIGKILL')
+      watchdog.remove(pid)
+      throw error
     }
-    for (const stream of [child.stdout, child.stderr]) output.append(stream)
-    await go(child.pid)
-    return new Group(child, watchdog, promise)
+    gate.end('go\n')
+    return group
   }
 
+  /** Sends a signal to the process group. Returns false if the group has no process. */
   signal(signal: NodeJS.Signals | 0): boolean {
-    return signalGroup(this.#child.pid, signal)
+    try {
+      return process.kill(-this.#pid, signal)
+    } catch {
+      return false
+    }
   }
 
   /** Sends SIGTERM, and SIGKILL after `killTimeout` milliseconds. Then waits at most 2 s for the end. */
@@ -123,18 +119,20 @@ export class Group {
       this.signal('SIGKILL')
       await this.#gone(GONE_TIMEOUT)
     }
-    const { pid, stdout, stderr } = this.#child
-    if (pid !== undefined) this.#watchdog.remove(pid)
-    // A process that left the group may hold the pipes; they are closed without waiting for it.
-    setTimeout(() => {
-      stdout?.destroy()
-      stderr?.destroy()
-    }, 100).unref()
+    this.#watchdog.remove(this.#pid)
+    // A process that left the group may hold the pipes, so they are closed after a while. After a blocked event
+    // loop, timers fire before reads.
+    setTimeout(() => setImmediate(() => this.#closeOutput()), OUTPUT_WAIT).unref()
+  }
+
+  #closeOutput(): void {
+    this.#child.stdout?.destroy()
+    this.#child.stderr?.destroy()
   }
 
   async #gone(milliseconds: number): Promise<boolean> {
     const until = performance.now() + milliseconds
-    while (this.signal(0) && (await isAlive(this.#child.pid ?? 0))) {
+    while (this.signal(0) && (await isAlive(this.#pid))) {
       if (performance.now() > until) return false
       await new Promise((resolve) => setTimeout(resolve, 10))
     }

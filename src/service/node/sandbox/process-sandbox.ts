@@ -171,6 +171,7 @@ export class ProcessSandbox {
       },
       watchdog,
       this.#output,
+      this.#output,
     )
     const url = spec.health === undefined ? null : new URL(spec.health, `http://127.0.0.1:${port}`).href
     const run: Run = { group, url, port, key, epoch: 0 }
