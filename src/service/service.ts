@@ -34,7 +34,6 @@ import {
   organizationListOperations,
   organizationOf,
   type Quota,
-  startsConversations,
   organizationOperations,
   Users,
   withQuota,
@@ -277,9 +276,7 @@ export function createService(options: ServiceOptions): Service {
   ]
   const { quota } = options
   const orgOf = async (request: Request) => organizationOf(request, await requireUser(request))
-  const limited = (one: Operation): Operation[] =>
-    quota === undefined || !startsConversations(one) ? [one] : withQuota([one], engine.store, quota, orgOf)
-  const operations = all.flatMap(limited)
+  const operations = quota === undefined ? all : withQuota(all, engine.store, quota, orgOf)
   // Built on the first request: it costs ten times the rest of the service.
   let document: JsonObject | null = null
   const app = createApp(

@@ -4,7 +4,7 @@ import type { Store } from '../../store/contract/store.ts'
 import type { Lifecycle } from '../conversations/conversations.ts'
 import { Deletions } from './deletions.ts'
 import type { ControlPlaneContext } from './app-conversations.ts'
-import { pause, type RunInOrder, serialQueue } from '../../conversation/async.ts'
+import { type RunInOrder, serialQueue } from '../../conversation/async.ts'
 import { PendingMessages } from './pending-messages.ts'
 import type { SandboxProvider } from './sandbox-provider.ts'
 import { Sandboxes } from './sandboxes.ts'
@@ -75,14 +75,7 @@ export function createPlane(
   }
   const closing = new AbortController()
   const whenUp = async (id: string): Promise<void> => {
-    const until = performance.now() + sandboxTimeout
-    while (
-      !closing.signal.aborted &&
-      performance.now() < until &&
-      (await sandboxes.state(id)).status === 'STARTING'
-    ) {
-      await pause(50, closing.signal)
-    }
+    await sandboxes.settled(id, sandboxTimeout, closing.signal)
     if (!closing.signal.aborted) await pending.deliverIn(id)
   }
   let timer: ReturnType<typeof setInterval> | undefined

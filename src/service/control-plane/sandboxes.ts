@@ -108,6 +108,16 @@ export class Sandboxes {
     return (await this.states([id])).get(id) ?? NO_STATE
   }
 
+  /** Waits until a sandbox is no longer starting, at most `timeout` milliseconds, and returns its state. */
+  async settled(id: string, timeout: number, signal: AbortSignal): Promise<SandboxState> {
+    const deadline = performance.now() + timeout
+    for (let wait = 20; ; wait = Math.min(500, wait * 1.5)) {
+      const state = await this.state(id)
+      if (state.status !== 'STARTING' || signal.aborted || performance.now() > deadline) return state
+      await pause(wait, signal)
+    }
+  }
+
   async states(ids: Iterable<string>): Promise<ReadonlyMap<string, SandboxState>> {
     const unique = new Set(ids)
     if (unique.size === 0) return new Map()
@@ -121,10 +131,7 @@ export class Sandboxes {
     return { ...record, created_by_user_id: null, ...state }
   }
 
-  /**
-   * Queries the state of each sandbox that may be running.
-   * @throws HttpProblem 409 without a provider and for a sandbox of another machine, 404 for an unknown spec.
-   */
+  /** Queries each sandbox that may be running. @throws HttpProblem 404 for an unknown spec, 409. */
   async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
     const provider = this.#required()
     const spec = specId === null ? provider.specs[0] : provider.specs.find((one) => one.id === specId)
@@ -155,10 +162,7 @@ export class Sandboxes {
     })
   }
 
-  /**
-   * Resumes a sandbox; does nothing if it runs. @throws HttpProblem 404, 409 without a provider or for a
-   * sandbox of another machine.
-   */
+  /** Resumes a sandbox; does nothing if it runs. @throws HttpProblem 404, 409. */
   async resume(id: string): Promise<void> {
     await this.#inTurn(async () => this.#resume(await this.#known(id)))
   }
@@ -173,10 +177,7 @@ export class Sandboxes {
     })
   }
 
-  /**
-   * Deletes, pauses and resumes sandboxes as other processes requested. Returns the ids of resumed sandboxes.
-   * @throws the first failure of the provider, after all sandboxes were handled.
-   */
+  /** Does what other processes requested, and returns the resumed sandboxes. @throws the first failure. */
   async sweep(): Promise<readonly string[]> {
     return this.#inTurn(async () => {
       const resumed: string[] = []
@@ -331,10 +332,7 @@ export class Sandboxes {
     throw new HttpProblem(409, 'This service has no sandboxes. Pass `controlPlane.provider`.')
   }
 
-  /**
-   * Pauses the oldest other sandboxes until one more may run. Sandboxes that are still starting are paused
-   * last.
-   */
+  /** Pauses the oldest other sandboxes, those that are starting last, until one more may run. */
   async #makeRoom(record: SandboxRecord): Promise<void> {
     if (!this.#counts(record)) return
     const others = new Map<string, StoredSandbox>()
@@ -368,10 +366,7 @@ interface BringUpOptions {
   readonly onStarted: () => Promise<void>
 }
 
-/**
- * Starts or resumes a sandbox and waits until it runs.
- * @throws HttpProblem 409 with the cause if it does not start; the signal's reason if it is aborted.
- */
+/** Starts or resumes a sandbox and waits until it runs. @throws HttpProblem 409; the signal's reason. */
 export async function bringUp(
   sandboxes: Sandboxes,
   id: string,
@@ -380,16 +375,9 @@ export async function bringUp(
   if (mayStart && (await sandboxes.find(id)) === null) await sandboxes.start(null, id)
   else await sandboxes.resume(id)
   await onStarted()
-  const deadline = performance.now() + sandboxTimeout
-  for (let wait = 20; ; wait = Math.min(500, wait * 1.5)) {
-    const { status, status_detail } = await sandboxes.state(id)
-    if (status === 'RUNNING') return
-    const why = status_detail === null ? '.' : `: ${status_detail}`
-    if (status !== 'STARTING') throw new HttpProblem(409, `The sandbox is ${status}${why}`)
-    if (performance.now() > deadline) {
-      throw new HttpProblem(409, `The sandbox did not start within ${sandboxTimeout} ms${why}`)
-    }
-    await pause(wait, signal)
-    signal.throwIfAborted()
-  }
+  const { status, status_detail } = await sandboxes.settled(id, sandboxTimeout, signal)
+  signal.throwIfAborted()
+  if (status === 'RUNNING') return
+  const what = status === 'STARTING' ? `did not start within ${sandboxTimeout} ms` : `is ${status}`
+  throw new HttpProblem(409, `The sandbox ${what}${status_detail === null ? '.' : `: ${status_detail}`}`)
 }

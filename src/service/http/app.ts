@@ -199,37 +199,26 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
   const length = request.headers.get('content-length')
   if (Number(length) > maxBytes) throw tooLarge(maxBytes)
   // The server ends a body at its declared length. Reading the whole body at once is faster than a stream.
-  const bytes =
-    length === null
-      ? await readStream(request, maxBytes)
-      : new Uint8Array(await request.arrayBuffer().catch(rejectCut))
+  const read =
+    length === null ? readStream(request, maxBytes) : request.arrayBuffer().then((all) => new Uint8Array(all))
+  const bytes = await read.catch((error: unknown) => {
+    if (error instanceof HttpProblem) throw error
+    throw new HttpProblem(400, 'The request body is incomplete. Send it again.')
+  })
   if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes)
   return bytes
 }
 
 async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  if (body === null) return new Uint8Array()
-  const reader = body.getReader()
-  const chunks: Uint8Array[] = []
+  const chunks: Uint8Array<ArrayBuffer>[] = []
   let size = 0
-  for (;;) {
-    const { done, value } = await reader.read().catch(rejectCut)
-    if (done) break
-    size += value.byteLength
-    if (size > maxBytes) {
-      // The rest is not awaited; a failure to cancel changes nothing.
-      void reader.cancel().catch(() => undefined)
-      throw tooLarge(maxBytes)
-    }
-    chunks.push(value)
+  // Leaving the loop cancels the rest.
+  for await (const chunk of body ?? []) {
+    size += chunk.byteLength
+    if (size > maxBytes) throw tooLarge(maxBytes)
+    chunks.push(chunk)
   }
-  const bytes = new Uint8Array(size)
-  let end = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, end)
-    end += chunk.byteLength
-  }
-  return bytes
+  return new Uint8Array(await new Blob(chunks).arrayBuffer())
 }
 
 /** A body that is generated while it is sent. If the client disconnects, the generator ends. */
@@ -245,10 +234,6 @@ export function streamOf(pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint
       void Promise.resolve(pieces.return?.()).catch(() => undefined)
     },
   })
-}
-
-const rejectCut = (): never => {
-  throw new HttpProblem(400, 'The request body is incomplete. Send it again.')
 }
 
 const tooLarge = (maxBytes: number): HttpProblem =>

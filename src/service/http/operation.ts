@@ -9,6 +9,8 @@ export interface BodySpec<B> {
   readonly optional?: boolean
 }
 
+export type BodyOf<S> = S extends BodySpec<infer B> ? B : never
+
 interface Input<Q extends Parameters, P, B> {
   readonly query: ValuesOf<Q>
   readonly path: P

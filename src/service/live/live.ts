@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { pause } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
@@ -49,9 +50,7 @@ export class Live {
   readonly #cache: FrameCache
   readonly #readers = new Map<string, number>()
   readonly #ends = new Set<() => void>()
-  /**
-   * Whether the service is shutting down. It then opens no more streams; open streams continue until `close`.
-   */
+  /** Whether no more streams are opened; open streams continue until `close`. */
   isClosing = false
 
   constructor(lifecycle: Lifecycle, options: LiveOptions = {}) {
@@ -76,10 +75,7 @@ export class Live {
     return this.#ends.size
   }
 
-  /**
-   * @throws HttpProblem 404 for an unknown conversation, 422 for an invalid start, 429 for too many readers,
-   *   503 when the service is shutting down; the store's errors.
-   */
+  /** @throws HttpProblem 404, 422 for an invalid start, 429, 503; what the store throws. */
   async connect(id: string, start: StartValues): Promise<LiveSession> {
     const { engine, runs } = this.lifecycle
     const { conversation } = await openConversation(this.lifecycle, id)
@@ -315,37 +311,29 @@ const reportsStatus = (fact: Fact, status: Status): boolean =>
 
 const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
-/** Always keeps the latest frame, which many readers may need. */
+/** Frames of the latest events, each serialized once for all readers. */
 export class FrameCache {
-  readonly #chars: number
-  /** Frames by event object, because another log may have another event with the same id and position. */
-  readonly #cached = new Map<
-    Fact,
-    { readonly id: string | null; readonly position: number; readonly frame: Frame | null }
-  >()
+  /** By event object, because another log may have another event with the same id and position. */
+  readonly #frames: LRUCache<Fact, { readonly item: LoggedEvent; readonly frame: Frame | null }>
   readonly #deltas = new WeakMap<Event, Frame>()
-  #size = 0
 
+  /** @param chars maximum number of characters; only the latest frame may exceed it */
   constructor(chars: number) {
-    this.#chars = chars
+    const maxSize = Math.min(Math.max(1, Math.floor(chars)), Number.MAX_SAFE_INTEGER)
+    const sizeOf = (frame: Frame | null): number => Math.min(maxSize, (frame?.size ?? 0) + 100)
+    this.#frames = new LRUCache({ maxSize, sizeCalculation: ({ frame }) => sizeOf(frame) })
   }
 
   get size(): number {
-    return this.#size
+    return this.#frames.calculatedSize
   }
 
   event(item: LoggedEvent): Frame | null {
-    const cached = this.#cached.get(item.fact)
+    const cached = this.#frames.get(item.fact)
     // Forks share event objects.
-    if (cached !== undefined && cached.id === item.id && cached.position === item.seq) return cached.frame
-    this.#forget(item.fact)
+    if (cached?.item.id === item.id && cached.item.seq === item.seq) return cached.frame
     const frame = eventFrame(item)
-    this.#cached.set(item.fact, { id: item.id, position: item.seq, frame })
-    this.#size += frameSize(frame)
-    for (const [fact] of this.#cached) {
-      if (this.#size <= this.#chars || this.#cached.size === 1) break
-      this.#forget(fact)
-    }
+    this.#frames.set(item.fact, { item, frame })
     return frame
   }
 
@@ -356,13 +344,4 @@ export class FrameCache {
     this.#deltas.set(event, frame)
     return frame
   }
-
-  #forget(fact: Fact): void {
-    const cached = this.#cached.get(fact)
-    if (cached === undefined) return
-    this.#cached.delete(fact)
-    this.#size -= frameSize(cached.frame)
-  }
 }
-
-const frameSize = (frame: Frame | null): number => (frame?.size ?? 0) + 100

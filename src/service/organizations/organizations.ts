@@ -170,6 +170,13 @@ export interface Quota {
 
 const CREATION = 'start_conversation'
 
+const LIMITED = [
+  CREATION,
+  'fork_conversation',
+  'start_app_conversation_api_v1_app_conversations_post',
+  'stream_app_conversation_start_api_v1_app_conversations_stream_start_post',
+]
+
 interface Day {
   readonly count: number
 }
@@ -196,15 +203,13 @@ export function withQuota(
   const sweep = async (today: string): Promise<void> => {
     for await (const { id } of records.walk()) if (id < today) await records.remove(id)
   }
-  /**
-   * Whether the conversation exists. If so, a repeated creation starts no conversation and needs no quota.
-   */
+  /** Whether a repeated creation names an existing conversation, which needs no quota. */
   const exists = async ({ operationId }: Operation, body: unknown): Promise<boolean> => {
     const id = operationId === CREATION ? (body as StartBody | undefined)?.conversation_id : null
     return typeof id === 'string' && (await findConversation(store, id)) !== null
   }
   let latestDay = ''
-  return operations.map((one) => ({
+  const limited = (one: Operation): Operation => ({
     ...one,
     otherwise: { ...one.otherwise, 429: 'Too many runs, or as many as may be started in a day' },
     async handle(input) {
@@ -229,16 +234,9 @@ export function withQuota(
         throw error
       }
     },
-  }))
+  })
+  return operations.map((one) => (LIMITED.includes(one.operationId) ? limited(one) : one))
 }
-
-export const startsConversations = ({ operationId }: Operation): boolean =>
-  [
-    CREATION,
-    'fork_conversation',
-    'start_app_conversation_api_v1_app_conversations_post',
-    'stream_app_conversation_start_api_v1_app_conversations_stream_start_post',
-  ].includes(operationId)
 
 export type UserOf = (keyId: string) => Promise<{ readonly user_id: string; readonly email: string } | null>
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
-import { objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
+import { type BodyOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, firstInBytes } from '../http/page-bytes.ts'
 import {
   dateTime,
@@ -81,19 +81,15 @@ export class Commands {
   }
 
   /**
-   * Starts a command. The returned `output` resolves when the command has ended. If the command cannot be
-   * run, `output` rejects, and readers receive an output event with the error.
-   * @throws HttpProblem if `cwd` is missing or invalid.
+   * Starts a command. `output` resolves when it has ended, or rejects if it cannot be run; readers then
+   * receive an output event with the error. @throws HttpProblem if `cwd` is missing or invalid.
    */
-  async start(body: {
-    readonly command: string
-    readonly cwd?: string | null | undefined
-    /** Seconds. Default: 300. */
-    readonly timeout?: number | undefined
-  }): Promise<{ readonly event: CommandEvent; readonly output: Promise<CommandEvent> }> {
+  async start({ command, cwd: folder = null, timeout = 300 }: BodyOf<typeof commandBody>): Promise<{
+    readonly event: CommandEvent
+    readonly output: Promise<CommandEvent>
+  }> {
     const files = requireFiles(this.#files)
-    const { command, timeout = 300 } = body
-    const cwd = await folderIn(files, body.cwd ?? null)
+    const cwd = await folderIn(files, folder)
     // Report an invalid folder now: not every client waits for the end.
     await files.list(cwd)
     const event = this.#add({ kind: 'BashCommand', ...fresh(), command, cwd, timeout })

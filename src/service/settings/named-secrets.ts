@@ -1,7 +1,14 @@
 /** Named secrets for the service's agents. Clients can write the secrets, but cannot read them. */
 
 import type { Store } from '../../store/contract/store.ts'
-import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
+import {
+  type BodyOf,
+  listOf,
+  objectOf,
+  operationsIn,
+  type Operation,
+  pageOfSchema,
+} from '../http/operation.ts'
 import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
 import { matching, optional, text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -31,10 +38,7 @@ export class NamedSecrets extends SealedMap {
     return new Map(Array.from(await this.all(), ([name, { secret }]) => [name, String(secret)]))
   }
 
-  /**
-   * Stores a secret, replacing one with the same name. Returns its fields.
-   * @throws HttpProblem 409 if secrets cannot be stored, or if there are too many.
-   */
+  /** Stores a secret, replacing one with the same name. @throws HttpProblem 409. */
   async save(info: SecretInfo, secret: string): Promise<SecretInfo> {
     await this.put(info.name, () => ({ secret, description: info.description }))
     return info
@@ -52,12 +56,9 @@ const SEALED = {
   409: 'Secrets cannot be stored, there are too many, or they were encrypted with another secret',
 }
 
-const infoOf = (request: {
-  readonly name: string
-  readonly description?: string | null | undefined
-}): SecretInfo => ({
-  name: request.name,
-  description: request.description ?? null,
+const infoOf = ({ name, description = null }: BodyOf<typeof describeBody>): SecretInfo => ({
+  name,
+  description,
 })
 
 async function remove(secrets: NamedSecrets, name: string): Promise<void> {
@@ -72,13 +73,16 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     otherwise: SEALED,
     handle: async () => ({ secrets: await secrets.list() }),
   }),
-  operation('put /api/settings/secrets', {
-    name: 'create_secret',
-    body: secretBody,
-    returns: INFO,
-    otherwise: SEALED,
-    handle: ({ body }) => secrets.save(infoOf(body), body.value),
-  }),
+  ...(['put /api/settings/secrets', 'post /api/v1/secrets'] as const).map((route) =>
+    operation(route, {
+      name: 'create_secret',
+      body: secretBody,
+      status: route.startsWith('post') ? 201 : 200,
+      returns: INFO,
+      otherwise: SEALED,
+      handle: ({ body }) => secrets.save(infoOf(body), body.value),
+    }),
+  ),
   operation('get /api/settings/secrets/{name}', {
     name: 'get_secret_value',
     summary: 'Check Whether A Secret Exists',
@@ -110,14 +114,6 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       const all = (await secrets.list()).filter(({ name }) => part === null || name.includes(part))
       return pageByName(all, paging)
     },
-  }),
-  operation('post /api/v1/secrets', {
-    name: 'create_secret',
-    body: secretBody,
-    status: 201,
-    returns: INFO,
-    otherwise: SEALED,
-    handle: ({ body }) => secrets.save(infoOf(body), body.value),
   }),
   operation('put /api/v1/secrets/{name}', {
     name: 'update_secret',

@@ -1,4 +1,4 @@
-import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { type BodyOf, listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -96,12 +96,7 @@ interface Saved {
   readonly workspaceParents: readonly Item[]
 }
 
-interface Item {
-  readonly id: string
-  readonly name: string
-  readonly path: string
-  readonly parentPath?: string | null | undefined
-}
+type Item = BodyOf<typeof workspacesBody>['workspaces'][number]
 
 const NO_WORKSPACES: Saved = { workspaces: [], workspaceParents: [] }
 const COLLECTION = 'saved-workspaces'
