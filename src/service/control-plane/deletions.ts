@@ -58,10 +58,7 @@ export class Deletions {
     })
   }
 
-  /**
-   * Calls `work` with a function `onDelete`. Deletes what the service stores for each conversation that
-   * `work` passes to `onDelete`.
-   */
+  /** Deletes what the service stores for each conversation that `work` passes to `onDelete`. */
   async deleteEach<R>(work: (onDelete: NonNullable<DeletionOptions['onDelete']>) => Promise<R>): Promise<R> {
     const jobs: Job<Deletion>[] = []
     try {

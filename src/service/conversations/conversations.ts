@@ -40,10 +40,7 @@ export async function openConversation(
   return { conversation, ...(isChanged ? await conversation.look() : { state, record }) }
 }
 
-/**
- * Does not look up a conversation that is in memory, because the append fails if it was deleted.
- * @throws HttpProblem 404; what `append` throws.
- */
+/** A conversation in memory is not looked up: the append fails if it was deleted. @throws HttpProblem 404. */
 export async function appendTo<T>(
   lifecycle: Lifecycle,
   id: string,
@@ -87,10 +84,7 @@ interface ClientMessage {
   readonly sender?: string | undefined
 }
 
-/**
- * If no slot is free for the run, appends nothing.
- * @throws ColloquyError as `conversation.sendMessage` does; HttpProblem 429 for too many runs.
- */
+/** Appends nothing if no slot is free for the run. @throws as `conversation.sendMessage`; HttpProblem 429. */
 export async function sendMessage(
   { runs }: Lifecycle,
   conversation: Conversation,
@@ -118,10 +112,7 @@ interface OutgoingMessage {
   readonly signal: AbortSignal
 }
 
-/**
- * Appends a message only once per key, even after a crash. With `run`, resolves as soon as it is certain that
- * a run will handle the message.
- */
+/** Appends a message once per key, even after a crash. With `run`, resolves once a run will handle it. */
 export async function sendOnce(
   { engine, runs }: Lifecycle,
   conversation: Conversation,

@@ -20,10 +20,7 @@ export interface StartMetadata {
 
 type Planned = Pick<ConversationRecord, 'id' | 'metadata'>
 
-/**
- * Stores the fields of a start request that agents receive. Responses contain these fields without secrets.
- * Without a sealing key, secrets are held only in this process's memory.
- */
+/** Stores what agents receive of start requests. Without a sealing key, secrets exist only in memory. */
 export class Starts {
   readonly #store: Store
   readonly #box: SecretBox

@@ -29,14 +29,9 @@ export class Closing extends Error {
 }
 
 export interface Channel {
-  /**
-   * Opens the channel and returns its frames. @throws `Closing`; HttpProblem, such as 422 for a bad value.
-   */
+  /** Opens the channel and returns its frames. @throws `Closing`; HttpProblem. */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
-  /**
-   * Handles a client's frame; call it after `open`. Returns why the frame is invalid, or null. @throws errors
-   * of the operation that the frame requests.
-   */
+  /** Handles a frame after `open`. Returns why it is invalid, or null. @throws errors of its operation. */
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array
   readonly slow: Close

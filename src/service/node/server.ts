@@ -268,10 +268,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     return promise.finally(() => clearTimeout(timer))
   }
 
-  /**
-   * Accepts the connections that wait in the kernel, because closing would reset them. Each turn of the event
-   * loop accepts one connection.
-   */
+  /** Accepts the waiting connections, one each turn of the event loop: closing would reset them. */
   const emptyBacklog = async (limit: number): Promise<void> => {
     const maximum = accepted + BACKLOG
     for (;;) {

@@ -377,10 +377,7 @@ export class Outlet {
     return this.#pending
   }
 
-  /**
-   * Returns a promise if the queue is full: await it before sending more. The promise rejects with SlowReader
-   * when the peer reads nothing for `writeTimeout`.
-   */
+  /** Returns a promise to await if the queue is full; rejects with SlowReader if the peer stops reading. */
   write(bytes: Uint8Array): Promise<void> | null {
     this.#cork()
     const { maxBytes: limit, budget } = this.#options
@@ -570,10 +567,7 @@ interface UpgradeRequest {
   readonly logSocket: (status: number, code?: number) => void
 }
 
-/**
- * Unauthenticated sockets. At the maximum, a new socket evicts the oldest one of the address with the most
- * sockets. So a flood of sockets from one address evicts only sockets of this address.
- */
+/** At the maximum, a new socket evicts the oldest of the address with most: a flood evicts only itself. */
 class Unauthenticated {
   readonly #limit: number
   readonly #waiting = new Map<string, Set<Connection>>()

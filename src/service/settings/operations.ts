@@ -196,10 +196,7 @@ export const settingsOperations = ({
   }),
 ]
 
-/**
- * Masks secrets. If the request has the header `X-Expose-Secrets`, omits secrets instead, because its client
- * would store a mask as the secret.
- */
+/** Masks secrets. A client with `X-Expose-Secrets` would store a mask as the secret, so omits them. */
 function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
   { headers }: Request,

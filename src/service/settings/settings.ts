@@ -43,10 +43,7 @@ export class Settings {
     this.#profiles = profiles
   }
 
-  /**
-   * Returns the settings with their secrets. @throws HttpProblem 409 if the settings were encrypted with
-   * another key.
-   */
+  /** Returns the settings with their secrets. @throws HttpProblem 409 for another key. */
   async read(): Promise<SettingsValues> {
     const values = settingsIn(await this.#stored.all())
     const { active_profile: active } = values

@@ -1,7 +1,4 @@
-/**
- * Runs commands in sandbox folders. A command is paused when its sandbox is paused, and ends when the sandbox
- * or this process ends.
- */
+/** Runs commands in sandbox folders, which are paused and end with their sandbox. */
 
 import { HttpProblem } from '../../http/problem.ts'
 import type { CommandOutput } from '../../sandbox-files/contract.ts'

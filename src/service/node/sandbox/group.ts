@@ -17,10 +17,7 @@ export interface Ended {
   readonly signal: NodeJS.Signals | null
 }
 
-/**
- * Waits for the line `go`, which is sent once the watchdog knows the command. Exits with 125 if the
- * line does not arrive.
- */
+/** Waits for the line `go`, which is sent once the watchdog knows the command; exits with 125 without it. */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
 export class Output {
