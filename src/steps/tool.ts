@@ -261,15 +261,25 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   }
 }
 
-/** Merges alternatives into one object. It requires what each of them requires. Follows each reference once. */
-function uniteAlternatives(schema: JsonObject, root = schema, followed = new Set<unknown>()): JsonObject {
+/**
+ * Merges alternatives into one object. It requires what each of them requires. `requiredBy` has what each
+ * followed reference requires: nothing while it is followed.
+ */
+function uniteAlternatives(
+  schema: JsonObject,
+  root = schema,
+  requiredBy = new Map<unknown, JsonValue[]>(),
+): JsonObject {
   const { $schema: _, $ref, allOf, anyOf, oneOf, ...rest } = schema
   const partsOf = (parts: unknown): JsonObject[] =>
-    objectsOf(parts).map((part) => uniteAlternatives(part as JsonObject, root, followed))
-  const isNew = typeof $ref === 'string' && $ref.startsWith('#/') && !followed.has($ref)
-  const target = isNew && valueAt(root, $ref.split('/').slice(1))
-  followed.add($ref)
-  const all = [rest, ...partsOf(allOf), ...partsOf(target ? [target] : [])]
+    objectsOf(parts).map((part) => uniteAlternatives(part as JsonObject, root, requiredBy))
+  const all = [rest, ...partsOf(allOf), { required: requiredBy.get($ref) ?? [] }]
+  if (typeof $ref === 'string' && $ref.startsWith('#/') && !requiredBy.has($ref)) {
+    requiredBy.set($ref, [])
+    const target = partsOf([valueAt(root, $ref.split('/').slice(1).map(unescapeKey))])
+    requiredBy.set($ref, target.flatMap(requiredIn))
+    all.push(...target)
+  }
   const choices = [partsOf(anyOf), partsOf(oneOf)]
   const required = [...all.map(requiredIn), ...choices.map(requiredInEach)].flat()
   const known = new Map<string, Map<string, JsonValue>>()
@@ -289,6 +299,13 @@ function uniteAlternatives(schema: JsonObject, root = schema, followed = new Set
     ...(required.length > 0 && { required: [...new Set(required)] }),
   }
 }
+
+/** Decodes a key of a JSON Pointer in a URL. */
+const unescapeKey = (key: string): string =>
+  key
+    .replaceAll(/%([0-7][\da-f])/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    .replaceAll('~1', '/')
+    .replaceAll('~0', '~')
 
 const requiredIn = ({ required }: JsonObject): JsonValue[] => (Array.isArray(required) ? required : [])
 

@@ -213,6 +213,8 @@ describe('tool arguments', () => {
     required: ['k'],
   }
 
+  const SHARED = { $ref: '#/$defs/X', required: ['n'] }
+
   it.each<readonly [string, object, object]>([
     ['no properties', { type: 'object' }, { type: 'object', properties: {} }],
     ['properties of null', { type: 'object', properties: null }, { type: 'object', properties: {} }],
@@ -237,9 +239,59 @@ describe('tool arguments', () => {
       { allOf: [X, { properties: { z: {} }, required: ['z'] }] },
       { type: 'object', properties: { ...X.properties, z: {} }, required: ['k', 'x', 'z'] },
     ],
+    [
+      'alternatives that share a reference',
+      { $defs: { X }, oneOf: ['one', 'two'].map((n) => ({ ...SHARED, properties: { n: { const: n } } })) },
+      {
+        $defs: { X },
+        type: 'object',
+        properties: { ...X.properties, n: { anyOf: [{ const: 'one' }, { const: 'two' }] } },
+        required: ['n', 'k', 'x'],
+      },
+    ],
+    [
+      'a reference to an escaped key',
+      { $ref: '#/$defs/a~1b~0%3Cc%3E', $defs: { 'a/b~<c>': X } },
+      { $defs: { 'a/b~<c>': X }, type: 'object', ...X },
+    ],
     ['an object or null', { anyOf: [X, { type: 'null' }] }, { type: 'object', properties: X.properties }],
   ])('with %s are described in a form that all providers accept', (_, parameters, described) => {
     expect(describeTool(toolOf(() => '', { parameters } as never)).parameters).toEqual(described)
+  })
+
+  it('require the same if their references are replaced by the definitions', () => {
+    const name = fc.constantFrom('a', 'b', 'c')
+    const plain = fc.record({ required: fc.uniqueArray(name) })
+    const count = 5
+    /** A definition refers only to those after it. */
+    const definition = (index: number): fc.Arbitrary<object> => {
+      const next = fc.integer({ min: index + 1, max: count })
+      const part = fc.oneof(
+        plain,
+        next.map((to) => ({ $ref: `#/$defs/${to}` })),
+      )
+      const parts = fc.array(part, { minLength: 1, maxLength: 3 })
+      return fc.oneof(
+        plain,
+        fc.record({ required: fc.uniqueArray(name), anyOf: parts }),
+        fc.record({ allOf: parts, oneOf: parts }),
+      )
+    }
+    const definitions = fc.tuple(...Array.from({ length: count }, (_, index) => definition(index)), plain)
+    const requiredOf = (parameters: object): unknown[] => {
+      const { required = [] } = describeTool(toolOf(() => '', { parameters } as never)).parameters
+      return (required as unknown[]).toSorted()
+    }
+    fc.assert(
+      fc.property(definitions, (list) => {
+        const $defs = Object.fromEntries(list.map((each, index) => [index, each]))
+        const expand = (value: unknown): unknown =>
+          JSON.parse(JSON.stringify(value), (_, each: { $ref?: string }) =>
+            each?.$ref === undefined ? each : expand(list[Number(each.$ref.slice(8))]),
+          )
+        expect(requiredOf({ $ref: '#/$defs/0', $defs })).toEqual(requiredOf({ allOf: [expand(list[0])] }))
+      }),
+    )
   })
 
   it('are described unchanged if all providers accept the schema', () => {
