@@ -261,10 +261,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   }
 }
 
-/**
- * Merges alternatives into one object. It requires what each of them requires. `requiredBy` has what each
- * followed reference requires: nothing while it is followed.
- */
+/** Merges alternatives into one object. Follows a reference once; later, only its required fields are used. */
 function uniteAlternatives(
   schema: JsonObject,
   root = schema,
