@@ -1,5 +1,6 @@
 /** Reads the sessions of pi, versions 1 to 3. A session is a tree of entries (in version 1, a list). */
 
+import { parseJson } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import type { AgentErrorEvent } from '../event/types.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
@@ -384,12 +385,8 @@ function responsesItem(block: RawObject): object {
 }
 
 function itemIn(signature: unknown): object | null {
-  try {
-    const item = objectOf(JSON.parse(stringOf(signature)))
-    return item['type'] === 'reasoning' ? item : null
-  } catch {
-    return null
-  }
+  const item = objectOf(parseJson(stringOf(signature)))
+  return item['type'] === 'reasoning' ? item : null
 }
 
 function chatMessage(blocks: readonly RawObject[]): object {

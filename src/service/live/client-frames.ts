@@ -1,6 +1,6 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import { freezeJson } from '../../event/freeze.ts'
-import { isObject } from '../../event/json.ts'
+import { isObject, parseJson } from '../../event/json.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import { type Lifecycle, sendMessage } from '../conversations/conversations.ts'
 import type { ValidationError } from '../http/parameters.ts'
@@ -17,13 +17,8 @@ function readMessage(text: string): { readonly value: JsonValue } | FailureText 
 export const invalidFrame = (detail: string): FailureText => ({ code: 'InvalidFrame', detail })
 
 export function readFrame(text: string): { readonly value: JsonValue } | FailureText {
-  let value
-  try {
-    value = JSON.parse(text) as JsonValue
-  } catch {
-    // The parser's message quotes the text, which may contain a key.
-    return invalidFrame('The frame is not JSON.')
-  }
+  const value = parseJson(text)
+  if (value === undefined) return invalidFrame('The frame is not JSON.')
   const [issue] = freezeJson(value)
   return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
 }

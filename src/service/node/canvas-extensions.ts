@@ -2,6 +2,7 @@ import { constants, realpathSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { serialQueue } from '../../conversation/async.ts'
+import { parseJson } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { canvasManifest, EXTENSION_NAME } from '../request-schema.ts'
@@ -207,12 +208,8 @@ async function manifestOf(folder: string): Promise<Manifest> {
   const file = await fileIn(folder, 'canvas-extension.json')
   if (file === null) throw refused('The folder has no canvas-extension.json.')
   const text = await withFile(file, constants.O_RDONLY, (handle) => handle.readFile('utf8'))
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw refused('canvas-extension.json is not JSON.')
-  }
+  const value = parseJson(text)
+  if (value === undefined) throw refused('canvas-extension.json is not JSON.')
   const read = canvasManifest.read(value)
   if ('errors' in read)
     throw new HttpProblem(

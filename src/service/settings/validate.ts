@@ -2,6 +2,7 @@ import { MIN_SECRET } from '../../context/redaction/find-secrets.ts'
 import { redactText } from '../../context/redaction/redact-text.ts'
 import { redactionRules } from '../../context/redaction/rules.ts'
 import { orAborted } from '../../conversation/async.ts'
+import { isObject, parseJson } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { secretsIn } from '../mask-secrets.ts'
 
@@ -151,12 +152,8 @@ async function textOf({ ok, status, body }: Response): Promise<string> {
 }
 
 function hasChoices(text: string): boolean {
-  try {
-    const reply = JSON.parse(text) as { readonly choices?: unknown } | null
-    return Array.isArray(reply?.choices)
-  } catch {
-    return false
-  }
+  const reply = parseJson(text)
+  return isObject(reply) && Array.isArray(reply['choices'])
 }
 
 const TYPES: Readonly<Record<number, string>> = {

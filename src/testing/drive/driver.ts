@@ -1,3 +1,4 @@
+import { isObject, parseJson } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { hold, LawBroken } from '../failure.ts'
 import type { FakeProvider, ProviderRequest } from '../provider/provider.ts'
@@ -414,11 +415,8 @@ function checkCalls(driver: Driver, logs: readonly (readonly Event[])[]): void {
 }
 
 function argumentKey({ tool_call }: ActionEvent, argument: string): string {
-  try {
-    return String((JSON.parse(tool_call.arguments) as Readonly<Record<string, unknown>>)[argument])
-  } catch {
-    return ''
-  }
+  const values = parseJson(tool_call.arguments)
+  return isObject(values) ? String(values[argument]) : ''
 }
 
 async function readStream(client: ServerClient, id: string): Promise<Event[]> {
