@@ -56,6 +56,11 @@ async function* fails() {
   throw new Error('No more.')
 }
 
+function requiredOf(parameters: object): unknown[] {
+  const { required = [] } = describeTool(toolOf(() => '', { parameters } as never)).parameters
+  return (required as unknown[]).toSorted()
+}
+
 describe('the result of a tool', () => {
   it.each<readonly [unknown, unknown]>([
     ['text', [{ type: 'text', text: 'text' }]],
@@ -278,10 +283,6 @@ describe('tool arguments', () => {
       )
     }
     const definitions = fc.tuple(...Array.from({ length: count }, (_, index) => definition(index)), plain)
-    const requiredOf = (parameters: object): unknown[] => {
-      const { required = [] } = describeTool(toolOf(() => '', { parameters } as never)).parameters
-      return (required as unknown[]).toSorted()
-    }
     fc.assert(
       fc.property(definitions, (list) => {
         const $defs = Object.fromEntries(list.map((each, index) => [index, each]))
