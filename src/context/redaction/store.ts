@@ -29,7 +29,12 @@ import type { RedactionRules } from './rules.ts'
  * await store.close()
  */
 export function redactingStore(store: Store, rules: RedactionRules): Store {
+  const passed = UNCHANGED.map((name) => [
+    name,
+    (...args: readonly unknown[]): unknown => Reflect.apply(store[name], store, args),
+  ])
   return {
+    ...(Object.fromEntries(passed) as Pick<Store, (typeof UNCHANGED)[number]>),
     name: store.name,
     redacts: true,
     append: async (id, facts, options) => store.append(id, redactFacts(id, facts, rules, options), options),
@@ -43,40 +48,20 @@ export function redactingStore(store: Store, rules: RedactionRules): Store {
           }),
         ),
     }),
-    read: (id, options) => store.read(id, options),
-    get: (id, eventId, options) => store.get(id, eventId, options),
-    getMany: (id, ids, options) => store.getMany(id, ids, options),
-    readBlob: (id, hash, range) => store.readBlob(id, hash, range),
-    auditBlobs: () => store.auditBlobs(),
-    search: (query) => store.search(query),
-    count: (filter) => store.count(filter),
-    searchText: (query) => store.searchText(query),
-    textIndex: () => store.textIndex(),
     createConversation: async (conversation) => store.createConversation(redactRecord(conversation, rules)),
-    getConversation: (id) => store.getConversation(id),
-    listConversations: (query) => store.listConversations(query),
-    countConversations: (filter, options) => store.countConversations(filter, options),
-    setStatus: (id, status, version) => store.setStatus(id, status, version),
     updateConversation: async (id, patch, options) =>
       store.updateConversation(id, redactRecord(patch, rules), options),
-    deleteConversation: (id) => store.deleteConversation(id),
-    acquireLease: (id, owner, ttl) => store.acquireLease(id, owner, ttl),
-    releaseLease: (lease) => store.releaseLease(lease),
-    getLease: (id) => store.getLease(id),
-    listLeases: (query) => store.listLeases(query),
-    saveSnapshot: (id, parts, options) => store.saveSnapshot(id, parts, options),
-    loadSnapshot: (id) => store.loadSnapshot(id),
-    deleteSnapshot: (id) => store.deleteSnapshot(id),
-    feed: (query) => store.feed(query),
-    getItem: (collection, id) => store.getItem(collection, id),
-    changeItems: (changes) => store.changeItems(changes),
-    listItems: (collection, query) => store.listItems(collection, query),
-    countItems: (collection, filter, options) => store.countItems(collection, filter, options),
-    claimItems: (collection, claim) => store.claimItems(collection, claim),
-    watch: (id, wake) => store.watch(id, wake),
-    close: () => store.close(),
   }
 }
+
+/** Methods that are passed on. */
+// oxfmt-ignore
+const UNCHANGED = [
+  'read', 'get', 'getMany', 'readBlob', 'auditBlobs', 'search', 'count', 'searchText', 'textIndex',
+  'getConversation', 'listConversations', 'countConversations', 'setStatus', 'deleteConversation',
+  'acquireLease', 'releaseLease', 'getLease', 'listLeases', 'saveSnapshot', 'loadSnapshot', 'deleteSnapshot',
+  'feed', 'getItem', 'changeItems', 'listItems', 'countItems', 'claimItems', 'watch', 'close',
+] as const satisfies readonly (keyof Store)[]
 
 /**
  * Redacts a stored event after it is read. Returns the same object if there is no secret. O(size).
