@@ -16,6 +16,7 @@ import { updateEvent } from './decide.ts'
 import { type Job, Jobs } from './jobs.ts'
 import { decideComplete, workingTip } from './late-results.ts'
 import type { Decision, Replica } from './replica.ts'
+import { thrownText } from './run/hooks.ts'
 import { checkEvents } from './stamp.ts'
 import { keyedId } from '../event/ids.ts'
 
@@ -155,15 +156,10 @@ function decodeCompletion({ content, outcome = 'done' }: CallCompletion): CallCo
   return { content: (message as MessageEvent).llm_message.content ?? [], outcome }
 }
 
-const failed = (error: unknown): CallCompletion => ({ content: errorText(error), outcome: 'failed' })
-
-function errorText(error: unknown): string {
-  try {
-    return (error instanceof Error ? error.message || error.name : String(error)).toWellFormed()
-  } catch {
-    return 'The work failed.'
-  }
-}
+const failed = (error: unknown): CallCompletion => ({
+  content: thrownText(error).toWellFormed(),
+  outcome: 'failed',
+})
 
 async function complete(
   replica: Replica,

@@ -22,8 +22,8 @@ import { replyOf } from '../event/reply.ts'
 import { entryOf } from '../state/at.ts'
 import { invalidArgument } from '../event/check-value.ts'
 
-export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
-  listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry)
+export const openCallsOf = ({ branch }: Pick<State, 'branch'>): EventEntry<ActionEvent>[] =>
+  listPendingCallsIn(branch.pendingCalls).map(({ entry }) => entry)
 
 /**
  * Returns a PauseEvent if something could run, else an empty list (design section 3). A paused conversation

@@ -3,7 +3,7 @@ import { requestHeadOf } from '../event/reply.ts'
 import type { ActionEvent, Event } from '../event/types.ts'
 import { anchorOf, type Entry, type EventEntry, eventKindOf, isOnPathIn, pathToEntry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
-import { listPendingCallsIn, pendingCallCount } from '../log/open-calls.ts'
+import { pendingCallCount } from '../log/open-calls.ts'
 import { entryOf } from '../state/at.ts'
 import type { Branch, DroppedEntry } from '../state/branch.ts'
 import { GRANT_KEYS, granted, type PendingCallStatus } from '../state/call-status.ts'
@@ -14,7 +14,7 @@ import type { StoredEvent } from '../store/contract/query.ts'
 import { formatInstant } from '../store/kit/record.ts'
 import { type Stamp, stampEvents } from './stamp.ts'
 import type { Status } from '../state/status.ts'
-import { errorResults, policyUpdate, statusUpdate } from './decide.ts'
+import { errorResults, openCallsOf, policyUpdate, statusUpdate } from './decide.ts'
 import { toPolicy } from './run/policy.ts'
 
 /** Options of a fork. */
@@ -55,13 +55,7 @@ export function planFork(state: State, from?: string): ForkPlan {
   const { confirmationPolicy, callStatuses } = state.header
   if (from === undefined) {
     const hasApprovals = callStatuses.some(({ grant }) => grant !== 'started')
-    const { branch } = state
-    const ended = endedCalls(state, callStatuses, branch)
-    return {
-      positions: null,
-      appended: [...ended, ...statusesOf(branch, ended.length, hasApprovals)],
-      status: forkStatus(branch, ended.length),
-    }
+    return { positions: null, ...endOf(state, callStatuses, state.branch, hasApprovals) }
   }
   const end = anchorOf(entryOf(state.log, from))
   const branch = branchOf(end)
@@ -77,16 +71,13 @@ export function planFork(state: State, from?: string): ForkPlan {
     confirmationPolicy === null &&
     path.every((entry) => eventKindOf(entry) !== 'ConversationStateUpdateEvent')
   const { header } = (end as Checkpoint | null) ?? state
-  const ended = endedCalls(state, [...callStatuses, ...header.callStatuses], branch)
   const copied: readonly Entry[] = refersElsewhere ? state.log.entries.slice(0, end.seq + 1) : path
+  const statuses = [...callStatuses, ...header.callStatuses]
+  const { appended, status } = endOf(state, statuses, branch, copied.some(mayApprove))
   return {
     positions: new Set(copied.map(({ seq }) => seq)),
-    appended: [
-      ...(hasNoPolicy ? [] : [policyUpdate(confirmationPolicy)]),
-      ...ended,
-      ...statusesOf(branch, ended.length, copied.some(mayApprove)),
-    ],
-    status: forkStatus(branch, ended.length),
+    appended: [...(hasNoPolicy ? [] : [policyUpdate(confirmationPolicy)]), ...appended],
+    status,
   }
 }
 
@@ -113,30 +104,34 @@ function mayApprove(entry: Entry): boolean {
 }
 
 /**
- * Returns the status events of a copy. Approvals in the copied log do not apply to the copy: a
- * `waiting_for_confirmation` status revokes them.
+ * Returns the results and status events that end a copy, and its status. Approvals in the copied log do not
+ * apply to the copy: a `waiting_for_confirmation` status revokes them.
  */
-function statusesOf(branch: Branch, ended: number, hasApprovals: boolean): Event[] {
-  const status = forkStatus(branch, ended)
-  const waits = statusUpdate('waiting_for_confirmation')
-  return hasApprovals && status === 'idle' ? [waits, statusUpdate(status)] : [statusUpdate(status)]
+function endOf(
+  state: State,
+  callStatuses: readonly PendingCallStatus[],
+  branch: Branch,
+  hasApprovals: boolean,
+): Pick<ForkPlan, 'appended' | 'status'> {
+  const ended = endedCalls(state, callStatuses, branch)
+  const waits = pendingCallCount(branch.pendingCalls) > ended.length
+  const statuses: Status[] = waits || hasApprovals ? ['waiting_for_confirmation'] : []
+  if (!waits) statuses.push('idle')
+  return {
+    appended: [...ended, ...statuses.map(statusUpdate)],
+    status: waits ? 'waiting_for_confirmation' : 'idle',
+  }
 }
 
-const forkStatus = ({ pendingCalls }: Branch, ended: number): Status =>
-  pendingCallCount(pendingCalls) > ended ? 'waiting_for_confirmation' : 'idle'
-
 /** Results of calls that began in the source, and of calls that neither have a decision nor wait for one. */
-function endedCalls(
-  { header, branch: current }: State,
-  callStatuses: readonly PendingCallStatus[],
-  { pendingCalls }: Branch,
-): Event[] {
-  const open = openCalls(pendingCalls)
+function endedCalls(state: State, callStatuses: readonly PendingCallStatus[], branch: Branch): Event[] {
+  const { header } = state
+  const open = openCallsOf({ branch })
   const started = granted(callStatuses, 'started')
   const isWaiting = header.status === 'waiting_for_confirmation'
   const decided = new Set([
     ...callStatuses.map(({ action_id }) => action_id),
-    ...(isWaiting ? openCalls(current.pendingCalls) : []).map(({ id }) => id),
+    ...(isWaiting ? openCallsOf(state) : []).map(({ id }) => id),
   ])
   const policy = toPolicy(header.confirmationPolicy)
   const replies = Map.groupBy(
@@ -152,9 +147,6 @@ function endedCalls(
   const ended = open.filter(({ event }) => callIds.has(event.tool_call_id))
   return errorResults(ended, ({ id }) => (started.has(id) ? CONTINUES_IN_SOURCE : NOT_COPIED))
 }
-
-const openCalls = (calls: Branch['pendingCalls']): EventEntry<ActionEvent>[] =>
-  listPendingCallsIn(calls).map(({ entry }) => entry)
 
 const CONTINUES_IN_SOURCE =
   'The conversation was copied while this call was running. Its result is in the original; whether it took effect is not known here.'

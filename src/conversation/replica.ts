@@ -61,9 +61,6 @@ function memoryOf(body: unknown): number {
   return bytes
 }
 
-/** Maximum number of units whose size is measured after an eviction; a larger view is sampled. */
-const MEASURED_UNITS = 256
-
 const MAX_ERASE_ATTEMPTS = 20
 
 /** The store counts as hung if an append fails after at least this many milliseconds. */
@@ -268,7 +265,7 @@ export class Replica {
   async withBodies(state: State): Promise<State> {
     const { branch } = state
     if (this.blobs === 'whole') return state
-    const items = [...branch.view.units].flatMap((unit) => [...unitEvents(unit)]).filter(hasReferences)
+    const items = viewItems(branch.view).filter(hasReferences)
     const ids = items.map(({ id }) => id)
     if (ids.length === 0) return state
     const read = await this.#store.getMany(this.id, ids)
@@ -276,7 +273,7 @@ export class Replica {
     return { ...state, branch: { ...branch, view } }
   }
 
-  /** Approximate size in memory, in bytes. O(events since the last call); after an eviction also O(256 units). */
+  /** Approximate size in memory, in bytes. O(events since the last call); after an eviction also O(view). */
   get bytes(): number {
     const { log, branch } = this.#state
     const { entries } = log
@@ -285,11 +282,8 @@ export class Replica {
     if (evicted !== this.#size.evicted || counted < 0 || counted > entries.length) {
       counted = evicted
       bytes = EVICTED_BYTES * evicted
-      const { units } = branch.view
-      const step = Math.ceil(units.length / MEASURED_UNITS)
-      for (let index = 0; index < units.length; index += step)
-        for (const item of unitEvents(units.get(index) as Unit))
-          if (!('seq' in item) || Number(item.seq) < evicted) bytes += step * memoryOf(item.event)
+      for (const item of viewItems(branch.view))
+        if (!('seq' in item) || Number(item.seq) < evicted) bytes += memoryOf(item.event)
     }
     for (; counted < entries.length; counted += 1) {
       const entry = entries.get(counted)
@@ -554,6 +548,9 @@ function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   if (isOfRequest) referring.add(fact)
   return isOfRequest
 }
+
+/** Events of the view, and of its pending batches. */
+const viewItems = ({ units }: View): ViewItem[] => [...units].flatMap((unit) => [...unitEvents(unit)])
 
 /** Returns a copy of the view with whole events. Copies the units, so that caches keep no long strings. */
 function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): View {

@@ -64,10 +64,12 @@ export async function callStep(
   }
   try {
     for await (const output of readStep(step, input)) {
-      const appended = await appendYielded({ ...run, publish }, output.events, after)
-      after = appended.after
-      for (const event of appended.events) recordText(streamed, event)
-      events.push(...appended.events)
+      for (const part of appendsOf(output.events)) {
+        const appended = await appendPart({ ...run, publish }, part, after)
+        after = appended.after
+        for (const event of appended.events) recordText(streamed, event)
+        events.push(...appended.events)
+      }
       outcome = output.outcome ?? outcome
     }
   } finally {
@@ -133,6 +135,12 @@ async function keepTextSoFar(
   )
 }
 
+/** Events before the reply are appended on their own. The reply and its calls are appended together. */
+function appendsOf(yielded: readonly Event[]): readonly (readonly Event[])[] {
+  const start = yielded.findIndex(isOfReply)
+  return start <= 0 ? [yielded] : [yielded.slice(0, start), yielded.slice(start)]
+}
+
 interface Appended {
   readonly events: readonly Event[]
   readonly after: string | null
@@ -142,21 +150,6 @@ interface Appended {
  * Appends what a step yielded, and publishes deltas. `after` is the id of HEAD when the step was called. A
  * reply is based on the events up to `after` and on the step's own events directly after it, such as a nudge.
  */
-async function appendYielded(
-  run: RunContext,
-  yielded: readonly Event[],
-  after: string | null,
-): Promise<Appended> {
-  let appended: Appended = { events: [], after }
-  // Events before the reply are appended on their own. The reply and its calls are appended together.
-  const start = yielded.findIndex(isOfReply)
-  for (const part of start <= 0 ? [yielded] : [yielded.slice(0, start), yielded.slice(start)]) {
-    const { events, after: next } = await appendPart(run, part, appended.after)
-    appended = { events: [...appended.events, ...events], after: next }
-  }
-  return appended
-}
-
 async function appendPart(
   run: RunContext,
   yielded: readonly Event[],

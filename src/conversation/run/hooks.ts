@@ -150,7 +150,7 @@ function truncate(value: unknown): string {
 
 export function thrownText(value: unknown): string {
   try {
-    return String(value instanceof Error ? value.message : value)
+    return String(value instanceof Error ? value.message || value.name : value)
   } catch {
     return 'a value without a text'
   }
