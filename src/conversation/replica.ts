@@ -69,16 +69,10 @@ const LONG_APPEND = 1_000
 /** An eviction needs this many new events, or this part of the log or view, whichever is largest. */
 const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
-/**
- * Each snapshot contains the whole view. The next snapshot is due when the number of new events reaches this
- * fraction of the view's length.
- */
+/** A snapshot has the whole view, so the next is due after new events of this fraction of the view. */
 const SNAPSHOT_VIEW_PART = 3 / 4
 
-/**
- * A conversation's state in memory. One queue prevents races within this process; across processes, the
- * store's versions detect conflicts, and the decision is repeated.
- */
+/** A conversation's state in memory. A queue and the store's versions prevent races. */
 export class Replica {
   readonly id: string
   readonly changes = new Listeners<State>()
@@ -164,10 +158,7 @@ export class Replica {
     }
   }
 
-  /**
-   * Appends and folds a decision's events, except events already in the log. Returns all the decision's
-   * events.
-   */
+  /** Appends and folds a decision's events, except known ones. Returns all the decision's events. */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
     const queuedAt = performance.now()
     return this.#inOrder(async () => {

@@ -131,10 +131,7 @@ function messageContent(event: MessageEvent): object {
   }
 }
 
-/**
- * Returns a placeholder for each thinking block, because thinking decides which events must stay together
- * (U5).
- */
+/** Placeholders for thinking blocks, which decide which events must stay together (U5). */
 const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unknown =>
   thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED }))
 
@@ -151,10 +148,7 @@ const RECORD_FIELDS = [
   'interrupted',
 ] as const
 
-/**
- * Returns the reply record without content, container and digests: a short text can be guessed from its
- * digest.
- */
+/** Returns the reply record without content, container and digests, from which a text can be guessed. */
 function replyRecord(event: Event): object | undefined {
   const reply = replyOf(event)
   return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)

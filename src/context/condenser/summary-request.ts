@@ -62,10 +62,7 @@ export function summaryRequest(
   return { ...input, prompt: buildSummaryPrompt(input) }
 }
 
-/**
- * If a text's limit is below this length, the text is cut without a notice, because the notice would fill
- * most of the limit.
- */
+/** Below this limit, a text is cut without a notice, which would fill most of it. */
 const SHORT_LENGTH = 120
 
 export function excerpt(text: string, limit: number): string {

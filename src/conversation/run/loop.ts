@@ -529,10 +529,7 @@ function isPausedSince({ log: { entries } }: State, from: number): boolean {
   return false
 }
 
-/**
- * After an error, ends the pending calls that need no confirmation. After a pause, marks new calls as held,
- * so that the next run may start them.
- */
+/** Ends pending calls that need no confirmation after an error; holds new calls after a pause. */
 async function settlePendingCalls(run: RunContext): Promise<void> {
   await add(run, (state) => {
     const { status, callStatuses } = state.header
