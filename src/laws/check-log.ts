@@ -101,36 +101,32 @@ export function checkLog(facts: Iterable<LogItem>, options: CheckOptions = {}): 
 
 const isStep = (entry: Checkpoint): entry is LogStep['entry'] => entry.inTree && entry.event !== null
 
-const LAW_OF: Readonly<Record<LogWarning['code'], string>> = {
-  quarantined: 'E2',
-  duplicate_id: 'T6',
-  unknown_parent: 'T6',
-  head_ignored: 'T6',
-  unreadable_timestamp: 'T6',
-  reply_not_placed: 'T6',
-  nothing_completed: 'P12',
+type Repair = readonly [law: string, sentenceOf: (message: string, log: Log, entry: Entry) => string]
+
+const REPAIRS: Readonly<Record<LogWarning['code'], Repair>> = {
+  quarantined: [
+    'E2',
+    (message) =>
+      `the line is ${message.replace(/\.$/, '')}; a correct server writes one of the 19 events on each line`,
+  ],
+  duplicate_id: ['T6', (_, log, entry) => repeatedId(findEventIn(log, entry.id ?? ''), entry)],
+  unknown_parent: ['T6', (_, log, entry) => unknownParent(log, entry)],
+  head_ignored: ['T6', (message) => `${message}; a correct server moves HEAD to an event that the log has`],
+  unreadable_timestamp: ['T6', (message) => `${message}; a correct server writes ISO 8601`],
+  reply_not_placed: [
+    'T6',
+    (message) => `the reply ${message}; a correct server appends a reply before so much else`,
+  ],
+  nothing_completed: [
+    'P12',
+    (message) => `the message ${message}; a correct server completes a working call once`,
+  ],
 }
 
 function reportRepairs(log: Log, entry: Entry, report: Report): void {
-  for (const warning of entry.warnings) report(LAW_OF[warning.code], entry, sentenceFor(log, entry, warning))
-}
-
-function sentenceFor(log: Log, entry: Entry, { code, message }: LogWarning): string {
-  switch (code) {
-    case 'quarantined':
-      return `the line is ${message.replace(/\.$/, '')}; a correct server writes one of the 19 events on each line`
-    case 'duplicate_id':
-      return repeatedId(findEventIn(log, entry.id ?? ''), entry)
-    case 'unknown_parent':
-      return unknownParent(log, entry)
-    case 'head_ignored':
-      return `${message}; a correct server moves HEAD to an event that the log has`
-    case 'unreadable_timestamp':
-      return `${message}; a correct server writes ISO 8601`
-    case 'nothing_completed':
-      return `the message ${message}; a correct server completes a working call once`
-    case 'reply_not_placed':
-      return `the reply ${message}; a correct server appends a reply before so much else`
+  for (const { code, message } of entry.warnings) {
+    const [law, sentenceOf] = REPAIRS[code]
+    report(law, entry, sentenceOf(message, log, entry))
   }
 }
 

@@ -1,8 +1,9 @@
 import { copyJson } from '../event/freeze.ts'
-import { isLegalId } from '../event/ids.ts'
 import type { Issue } from '../event/issues.ts'
+import { attempt } from '../event/json.ts'
 import { type Loaded, loadLine, loadValue } from '../event/load.ts'
-import type { Fact, Quarantined } from '../event/quarantine.ts'
+import { type Fact, quarantine, type Quarantined } from '../event/quarantine.ts'
+import type { JsonObject } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
 import type { Entry } from '../log/entry.ts'
 import type { Branch } from '../state/branch.ts'
@@ -11,24 +12,16 @@ import type { Checkpoint, State } from '../state/state.ts'
 /** One item of a log: a line, a fact, or the result of `loadLine`. */
 export type LogItem = string | Fact | Loaded
 
-/** Facts are decoded again, because the checks rely on their types. */
-export function loadItem(item: unknown): Loaded {
-  if (typeof item === 'string') return loadLine(item)
-  try {
-    const line = quarantinedFrom(item)
-    if (line !== null) return { fact: line, upcasts: [], warnings: [] }
-    const loaded = loadedFrom(item)
-    if (loaded !== null) return loaded
-  } catch {
-    // Reading the value throws; loading it reports that.
-  }
-  return loadValue(item)
-}
+/** Facts are decoded again, because the checks rely on their types. `loadValue` reports a value that throws. */
+export const loadItem = (item: unknown): Loaded =>
+  typeof item === 'string' ? loadLine(item) : (attempt(() => loadedFrom(item), null) ?? loadValue(item))
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
 function loadedFrom(item: unknown): Loaded | null {
+  const line = quarantinedFrom(item)
+  if (line !== null) return { fact: line, upcasts: [], warnings: [] }
   if (!isRecord(item) || Object.hasOwn(item, 'kind') || !Object.hasOwn(item, 'fact')) return null
   const { fact, upcasts } = item
   const warnings = issuesFrom(item['warnings'])
@@ -39,20 +32,10 @@ function loadedFrom(item: unknown): Loaded | null {
 /** Reads each field once, because it may be a getter. */
 function quarantinedFrom(item: unknown): Quarantined | null {
   if (!isRecord(item) || item['quarantined'] !== true) return null
-  const { raw, id, parent_id: parent, event_kind: kind } = item
+  const { raw, id, parent_id, event_kind: kind } = item
   const issues = issuesFrom(item['issues'])
   if (typeof raw !== 'string' || issues === null) return null
-  if (id !== undefined && !(typeof id === 'string' && isLegalId(id))) return null
-  if (parent !== undefined && parent !== null && typeof parent !== 'string') return null
-  if (kind !== undefined && typeof kind !== 'string') return null
-  return {
-    quarantined: true,
-    raw,
-    issues,
-    ...(id !== undefined && { id }),
-    ...(parent !== undefined && { parent_id: parent }),
-    ...(kind !== undefined && { event_kind: kind }),
-  }
+  return quarantine(raw, issues, { id, parent_id, kind } as JsonObject)
 }
 
 function issuesFrom(list: unknown): readonly Issue[] | null {

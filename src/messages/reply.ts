@@ -100,11 +100,9 @@ function recordOf(
   { request, state }: ReadOptions,
 ): ReplyRecord {
   const { metadata = null, ending } = raw
-  const [model, stopReason, container] = [
-    stringOf(raw.model),
-    stringOf(raw.stopReason),
-    stringOf(raw.container),
-  ]
+  const model = stringOf(raw.model)
+  const stopReason = stringOf(raw.stopReason)
+  const container = stringOf(raw.container)
   const usage: RecordedUsage = isObject(raw.usage) ? shortUsage(raw.usage as JsonObject) : {}
   const { grammar } = limits
   const requestDigests = request === undefined ? null : requestRecord(request)

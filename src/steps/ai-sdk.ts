@@ -41,7 +41,9 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
  */
 export function aiSdkStep({ streamText, tools: listed, ...options }: AiSdkStepOptions): Step {
   const tools = listed ?? []
-  const { sorted, described: requested } = isList(tools) ? ofLibrary(tools) : ofSdk(tools)
+  const { sorted, described: requested } = isList(tools)
+    ? { sorted: sortTools(tools), described: {} }
+    : ofSdk(tools)
   const version: Version = { current: 7 }
   return stepOf(
     options as typeof options & StepOptions,
@@ -79,16 +81,6 @@ const isList = (tools: AiSdkTools | readonly StepTool[]): tools is readonly Step
 interface Tools {
   readonly sorted: SortedTools
   readonly described: Readonly<Record<string, object>>
-}
-
-function ofLibrary(tools: readonly StepTool[]): Tools {
-  const sorted = sortTools(tools)
-  return {
-    sorted,
-    described: Object.fromEntries(
-      sorted.described.map((described) => [described.name, sdkToolOf(described)]),
-    ),
-  }
 }
 
 function ofSdk(tools: AiSdkTools): Tools {
