@@ -19,10 +19,7 @@ export function followedBy(before: Digest, next: Digest): Digest {
 export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
   parts.reduce(followedBy, digestOf(tag))
 
-/**
- * Digests of texts, keyed by the object of the log that contains the text. A lookup also compares the text,
- * because a grammar or an option can change the text of an object.
- */
+/** Digests by the log's object. A lookup compares the text, which a grammar or an option can change. */
 const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 
 /** `slot` is the index of the text in its source. O(length) the first time. */

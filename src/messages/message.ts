@@ -67,16 +67,10 @@ export interface ToolMessage {
 /** A message of any role, distinguished by `role`. It is also a valid `Message` of the log. */
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
-/**
- * A cache of written messages and requests, made by `requestCache()`. With a cache, the writer writes only
- * the new part of the next request. The cache does not keep conversations in memory.
- */
+/** A cache from `requestCache()`, with which a writer writes only the new part of the next request. */
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]
-  /**
-   * Writes a request with a grammar's writer. Returns null if the cache cannot be used: with the option
-   * `callIds`, or after a new system prompt in a grammar that accepts only one prompt.
-   */
+  /** Returns null with the option `callIds`, or after a new prompt if the grammar accepts only one. */
   readonly write: (writer: object, messages: readonly NeutralMessage[], options: object) => object | null
 }
 

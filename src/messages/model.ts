@@ -62,10 +62,7 @@ function textsIn(value: unknown): string[] {
   )
 }
 
-/**
- * A part of a reply: text, a thought, a tool call, or a search by the provider. A thought is signed if the
- * provider signs thoughts. Arguments are an object or raw text.
- */
+/** A text, a thought (signed if the provider signs), a call with an object or raw text, or a search. */
 export type ModelPart =
   | string
   | { readonly think: string }

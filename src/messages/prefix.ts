@@ -48,19 +48,13 @@ export interface WriteOptions {
    * `reasoning_content`. Default: only messages that have both calls and reasoning have `reasoning_content`.
    */
   readonly reasoning?: 'calls' | 'all'
-  /**
-   * Whether the server of an Anthropic request signs all thinking, as Anthropic does. If so, unsigned
-   * thinking is left out. Default: true.
-   */
+  /** Whether an Anthropic server signs all thinking, so that unsigned thinking is left out. Default: true. */
   readonly signs?: boolean
   /** A cache from `requestCache()`, so that the next request writes only what is new. Default: none. */
   readonly cache?: RequestCache
   /** Called for each reply whose signed parts are left out, with the reason. */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /**
-   * Whether replies are compared with their records. `false` sends all signed parts, for models that do not
-   * bind reasoning to its prefix. Default: true.
-   */
+  /** `false` sends all signed parts, for models that do not bind reasoning to its prefix. Default: true. */
   readonly prove?: boolean
 }
 

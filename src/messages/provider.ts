@@ -40,10 +40,7 @@ export interface SeenParts {
   readonly textItem?: (text: string) => Wire
 }
 
-/**
- * `prompt` and `list` name the fields with the system prompt and the messages. The request can also be the
- * list itself, and the messages can be one text.
- */
+/** `prompt` and `list` are fields. A request can be the list itself, and its messages one text. */
 export const sightOf = (
   prompt: string,
   list: string,

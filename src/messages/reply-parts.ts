@@ -84,10 +84,7 @@ export const THINKING_LIMITS = {
   hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
 } as const
 
-/**
- * Returns the digest of a reply's parts in their logged form, up to the last signed part. O(length), or
- * O(parts) if the digests of the parts are cached.
- */
+/** Digest of a reply's logged parts up to the last signed one. O(length), or O(parts) if cached. */
 export const ownDigest = (
   message: AssistantMessage,
   { refs, bound }: Pick<PartsInOrder, 'refs' | 'bound'>,
@@ -325,10 +322,7 @@ function refOf(part: JsonValue, position: number): FieldRef | OtherRef | null {
   return { kind, index, more: isObject(more) ? more : null }
 }
 
-/**
- * Returns a block as its provider accepts it; null without signature or data, or with a lone surrogate, which
- * cannot be sent byte for byte. O(length).
- */
+/** Returns null without signature or data, or with a lone surrogate, which cannot be sent. O(length). */
 export function returnable(
   block: ThinkingBlock | RedactedThinkingBlock,
 ): { readonly thinking: string; readonly signature: string } | { readonly data: string } | null {

@@ -150,10 +150,7 @@ const ORDINARY: ReadonlySet<JsonValue> = new Set([
 /** The usage in the record of a reply. */
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
 
-/**
- * Returns a usage as it is recorded: counts, and further fields (audio, searches, a higher tier). `tokensIn`
- * of the result equals `tokensOfReply(usage)`, or is null if the result is empty. O(size).
- */
+/** Returns counts and further fields, such as audio. `tokensIn` of it is `tokensOfReply(usage)`. O(size). */
 export function shortUsage(usage: JsonObject): RecordedUsage {
   const tokens = countsIn(usage)
   const last = tokens.findLastIndex((count) => count > 0)

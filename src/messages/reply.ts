@@ -156,10 +156,7 @@ function recordOf(
 /** Filled field by field, because spreading a dozen mostly empty objects would be slower. */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
-/**
- * Returns by how much a reply changes the number of provider tool calls that wait for results. The reply's
- * own calls wait only if the reply continues.
- */
+/** Change in the number of waiting provider calls; calls of the reply wait only if it continues. */
 function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairOf }: Limits): number {
   if (!order.some((part) => 'other' in part)) return 0
   const open = new Set<string>()
@@ -195,10 +192,7 @@ function ownOf(
 /** A reply with more calls loses its signed parts when HEAD is between its calls. */
 const MAX_CUTS = 100
 
-/**
- * Returns, for each call except the last, the digest of the reply cut off after this call. Returns null if
- * all digests equal `ownValue`, or if the reply has more than `MAX_CUTS` calls.
- */
+/** Digests of the reply cut off after each call but the last; null if all are equal, or too many. */
 export function cutDigests(
   message: AssistantMessage,
   { refs, bound }: PartsInOrder,
@@ -269,10 +263,7 @@ interface OrderedParts {
   readonly order: readonly OrderedPart[]
 }
 
-/**
- * A reasoning item is stored with the next call that has no reasoning item yet, or with the message if the
- * reply has no calls. Items that remain are stored as whole parts.
- */
+/** Stores a reasoning item with the next free call, or with a message without calls, or else whole. */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   const { reasoning, places } = placeReasoning(parts)
   const counts = { text: 0, thinking: 0, call: 0 }

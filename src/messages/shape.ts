@@ -1,7 +1,4 @@
-/**
- * JSON shapes that decide only whether a value fits. The schema library would also explain errors, but is
- * larger than everything else that a browser loads to write messages.
- */
+/** JSON shapes. The schema library would explain errors, but is larger than all that writers load. */
 
 import { isObject } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'

@@ -68,10 +68,7 @@ export const newItem = (start: RawObject, order = 0): StreamItem => ({
   isEnded: false,
 })
 
-/**
- * Items of a stream by index. Some servers use one index for several items. The index then refers to the
- * latest item. A delta of another kind, or after the item's end, begins another item.
- */
+/** Servers reuse indexes: a delta of another kind, or after an item's end, begins another item. */
 export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string) {
   const all: StreamItem[] = []
   const byIndex = new Map<unknown, StreamItem>()

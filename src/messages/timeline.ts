@@ -304,10 +304,7 @@ function completionsOf(path: readonly PathEntry[]): Map<string, TimelineCompleti
   return completions
 }
 
-/**
- * Returns the progress reports whose parent is on the path and for which the call was working at that parent.
- * The reports themselves are usually not on the path. O(entries).
- */
+/** Returns the reports whose parent is on the path and whose call was working there. O(entries). */
 function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {
   const reports: ProgressItem[] = []
   let tip = before
@@ -492,10 +489,7 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
   return after === true ? (parent?.id ?? null) : after
 }
 
-/**
- * Returns, for each event of the path, the id of HEAD when the model was called. A call without this id
- * inherits it from the previous call of its reply.
- */
+/** Returns HEAD's id at each event's request. A call can inherit it from its reply's previous call. */
 function requestPositions(path: readonly PathEntry[], parentReply: ReplyOnPath | null): RequestPosition[] {
   let reply = parentReply
   return path.map(({ entry, event }) => {

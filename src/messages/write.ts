@@ -1,7 +1,4 @@
-/**
- * The code that the writers of all grammars share: it orders turns, computes digests, and moves content out
- * of results. A grammar's writer makes the blocks, and adds the blocks of each role to its request.
- */
+/** What all writers share: the order of turns, the digests, and moving content out of results. */
 
 import { ColloquyError } from '../event/errors.ts'
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
@@ -86,10 +83,7 @@ export interface OpenRequest<Request> {
   readonly finish: (messages: readonly NeutralMessage[], index?: number) => Request
 }
 
-/**
- * Starts a request with the leading system messages. If the grammar accepts system messages only at the
- * start, the last system message in `messages` replaces the leading ones.
- */
+/** If prompts must be at the start, the last system message in `messages` replaces the leading ones. */
 export function startRequest<Request extends object, Block extends object, M extends object>(
   { limits, start, refused }: RequestWriter<Request, Block, M>,
   messages: readonly NeutralMessage[],

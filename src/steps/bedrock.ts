@@ -11,10 +11,7 @@ export interface BedrockClient {
   converseStream(params: never, options?: { readonly abortSignal?: AbortSignal }): PromiseLike<unknown>
 }
 
-/**
- * Options of `bedrockStep`. Other fields are added to the request (`inferenceConfig` …), and the tools of
- * `toolConfig` to the step's tools.
- */
+/** Other fields are added to the request, and the tools of `toolConfig` to the step's tools. */
 export type BedrockStepOptions = ClientStepOptions<BedrockClient>
 
 /**

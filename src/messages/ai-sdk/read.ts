@@ -153,10 +153,7 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
   return isObject(value) ? [replyPart.other(value)] : []
 }
 
-/**
- * Anthropic's signature or redacted data is stored in a thinking block if it is the only provider data.
- * Otherwise all provider data is stored in `more`.
- */
+/** Anthropic's signature is stored in a thinking block if it is the only provider data, else in `more`. */
 function reasoningPart(thinking: string, more: JsonObject | null): ReplyPart {
   const options = objectOf(more?.['providerOptions'])
   const { signature, redactedData, ...rest } = objectOf(options['anthropic'])

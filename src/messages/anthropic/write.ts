@@ -158,10 +158,7 @@ function noThinking(): Written<AnthropicBlock> {
   return { block: block as AnthropicBlock, digest: () => thinkingDigest(block) }
 }
 
-/**
- * Trims a paused reply, because the provider refuses trailing white space in a final message. Trims earlier
- * paused replies too, so that the prefix stays the same.
- */
+/** Trims a last paused reply, where white space is refused, and earlier ones, to keep the prefix. */
 function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock>[] {
   const last = blocks.at(-1)
   if (last?.block.type !== 'text') return blocks
@@ -215,10 +212,7 @@ function timeOf(piece: Piece): CacheTime | null {
 
 type Cite = (block: AnthropicBlock) => AnthropicBlock
 
-/**
- * Makes a request's documents agree on citations, which the provider requires on all documents or on none.
- * The first document decides, so that a longer history changes no earlier block. O(1) per block.
- */
+/** The first document decides on citations, so that a longer history changes no earlier block. O(1). */
 const citing =
   (state: AnthropicState): Cite =>
   (block) => {

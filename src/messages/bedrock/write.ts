@@ -30,10 +30,7 @@ export function toBedrock(messages: readonly NeutralMessage[], options: WriteOpt
   return writeRequest({ limits: LIMITS, start: begin }, messages, options)
 }
 
-/**
- * Whether a result can have images and a status, which only Claude and Nova accept. Also true for the ARN of
- * a profile, which can hide the model's name.
- */
+/** Whether results can have images and a status (Claude, Nova); true for an ARN, which hides the model. */
 const takesRichResults = (model = ''): boolean => /claude|nova/i.test(model) || !/\.[^/]*$/.test(model)
 
 function start(list: BedrockMessage[], hasRichResults: boolean) {

@@ -175,10 +175,7 @@ function wholeField(field: string, values: readonly unknown[], isWhole: boolean)
   return isWhole ? items : items.slice(0, -1)
 }
 
-/**
- * Joins the pieces that have the same type and index, because the provider refuses a signature without the
- * whole text that it signs. A piece with another id begins another item.
- */
+/** Joins pieces of one type and index, because a signature needs its text. Another id begins an item. */
 function wholeItems(pieces: readonly unknown[]): unknown[] {
   const items: { id: string; readonly pieces: unknown[] }[] = []
   const byKey = new Map<unknown, (typeof items)[0]>()

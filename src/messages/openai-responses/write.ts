@@ -42,10 +42,7 @@ interface ReplyItems {
   readonly outputs: ReadonlyMap<Call, JsonObject>
 }
 
-/**
- * Items after omitted reasoning lose their ids, because the provider rejects such an id without the reasoning
- * before the item. Reasoning without a following item is left out.
- */
+/** The provider rejects ids after omitted reasoning, and reasoning without a following item. */
 function replyItems(
   turn: AssistantTurn,
   keepsSigned: boolean,

@@ -40,10 +40,7 @@ export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvan
 
 const STEP: UIPart = { type: 'step-start' }
 
-/**
- * Adds live content that has no event yet to a reply's parts. While `paused`, this content belongs to the
- * interrupted reply, so it precedes the part of the pause or interrupt. O(parts).
- */
+/** Adds live content without an event; while `paused`, before the pause or interrupt. O(parts). */
 export function withLive(
   parts: readonly UIPart[],
   live: readonly (UITextPart | UIReasoningPart)[],
