@@ -304,8 +304,7 @@ export class Replica {
     } catch (error) {
       const endedAt = performance.now()
       if (isTransient(error) && endedAt - begunAt >= LONG_APPEND) this.#outage = { error, endedAt }
-      // If the caller repeats an append with its own id and without a time, the new time must not be compared
-      // (law S).
+      // If the caller repeats an append with its own id but no time, the new time is not compared (law S).
       const again = hasCode(error, 'id_conflict')
         ? await stampUnknown(this.#store, this.id, events, this.#stamp, last)
         : null

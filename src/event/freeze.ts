@@ -31,6 +31,8 @@ interface FreezeWalk {
   readonly path: (string | number)[]
   /** The objects that are being copied, outermost first. */
   readonly above: object[]
+  /** Copies without issues; `level` is the number of objects above. */
+  readonly copies: Map<object, { readonly copy: JsonValue; readonly size: number; readonly level: number }>
   room: number
 }
 
@@ -44,7 +46,7 @@ interface FreezeWalk {
 export function copyJson(value: unknown): JsonCopy {
   const plain = copyPlain(value, MAX_DEPTH, { values: MAX_PLAIN_VALUES })
   if (plain !== undefined) return { value: plain, issues: NO_ISSUES }
-  const walk: FreezeWalk = { issues: [], path: [], above: [], room: MAX_VALUES }
+  const walk: FreezeWalk = { issues: [], path: [], above: [], copies: new Map(), room: MAX_VALUES }
   return { value: copy(value, walk), issues: walk.issues }
 }
 
@@ -200,10 +202,20 @@ function copyContainer(value: object, walk: FreezeWalk): JsonValue {
     walk.room = 0
     return null
   }
-  const depth = walk.path.length
+  const level = walk.above.length
+  // Otherwise lists that contain the same list twice take exponential time.
+  const known = walk.copies.get(value)
+  if (known !== undefined && known.size < walk.room && known.level >= level) {
+    walk.room -= known.size
+    return known.copy
+  }
+  const { room, issues } = walk
+  const [depth, issueCount] = [walk.path.length, issues.length]
   walk.above.push(value)
   try {
-    return Array.isArray(value) ? copyList(value, walk) : copyObject(value, walk)
+    const result = Array.isArray(value) ? copyList(value, walk) : copyObject(value, walk)
+    if (issues.length === issueCount) walk.copies.set(value, { copy: result, size: room - walk.room, level })
+    return result
   } catch {
     // A proxy's trap threw, or a proxy was revoked.
     return addIssue(walk, 'unreadable', 'Reading this value threw an error. Use plain data.')

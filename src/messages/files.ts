@@ -36,8 +36,7 @@ const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([
 function readWebUrl(url: string): Image | null {
   const match = WEB_URL.exec(url)
   if (match === null || Number(match[2] ?? 0) > 65_535) return null
-  // An address may be signed, so it is sent unchanged; only characters that are not visible ASCII are
-  // encoded.
+  // An address may be signed, so only characters that are not visible ASCII are encoded.
   const path = (match[3] ?? '').toWellFormed().replace(/[^!-~]+/g, encodeURIComponent)
   const start = url.slice(0, url.length - (match[3] ?? '').length)
   return { from: 'web', url: start + path, secure: match[1]?.toLowerCase() === 'https' }

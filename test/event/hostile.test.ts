@@ -140,6 +140,18 @@ describe('decoding of values that are not JSON', () => {
     expect(copyJson(shared).issues.map(({ type }) => type)).toEqual(['too_long'])
   })
 
+  it('reports a list that is too deep in only one of its places', () => {
+    const inside = (levels: number, value: unknown): unknown =>
+      levels === 0 ? value : [inside(levels - 1, value)]
+    const shared = inside(300, 1)
+    // The bigint makes the copy track paths.
+    expect(copyJson([shared, inside(300, shared), 1n]).issues.map(({ type }) => type)).toEqual([
+      'recursion_depth',
+    ])
+    expect(copyJson([inside(300, shared), 1n]).issues.map(({ type }) => type)).toEqual(['recursion_depth'])
+    expect(copyJson([inside(200, shared), shared, 1n]).issues.map(({ type }) => type)).toEqual(['json_type'])
+  })
+
   it('reports at most 100 issues', () => {
     expect(copyJson(Array(4_000_000_000)).issues).toHaveLength(100)
     expect(copyJson(Array.from({ length: 1000 }, () => () => 1)).issues).toHaveLength(100)

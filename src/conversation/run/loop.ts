@@ -248,8 +248,7 @@ export async function runLoop(
     await lease.release()
     iterations = result.iterations
     isAfterCrash = false
-    // A caller that started a run while the lease was still held got `already_running`, so its work is picked
-    // up here.
+    // A caller that started a run during the lease got `already_running`; its work is picked up here.
     const state = await awaitWork(replica, options)
     // Stop if this round appended nothing, because the next would append nothing either. If another run has
     // begun in the meantime, that run continues.

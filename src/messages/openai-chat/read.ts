@@ -89,8 +89,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     const [id, name] = [stringOf(piece['id']), stringOf(named)]
     const input = argumentPiece(args) + argumentPiece(customInput)
     const index = textOfInput(piece['index'] ?? '')
-    // Some servers send no index, and others send one index for all calls. Then another id means another
-    // call.
+    // Some servers send no index, or one index for all calls. Then another id means another call.
     const sameId = id === '' ? undefined : byKey.get(`${index} ${id}`)
     const sameIndex = index !== '' ? byKey.get(index) : id === '' ? calls.at(-1) : undefined
     const known = sameId ?? sameIndex

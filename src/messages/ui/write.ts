@@ -193,8 +193,7 @@ function uiParts(
     }
     open = null
     if (isMark(item) && parts.length > 0) {
-      // A pause or interrupt belongs to the step that it ends, so that a client can still receive the last
-      // text before it.
+      // A pause or interrupt belongs to the step that it ends: clients still receive the text before it.
       parts.push(dataPart(item))
       continue
     }

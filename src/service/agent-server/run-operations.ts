@@ -70,8 +70,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     otherwise: { 409: 'The conversation is running, or there is no agent', ...FULL },
     async work({ conversation }) {
       const { header, log } = await conversation.state()
-      // Running a conversation that waits for confirmation approves its calls. The approval is appended before
-      // the run begins.
+      // Running a conversation that waits for confirmation first appends the approval of its calls.
       if (header.status !== 'waiting_for_confirmation')
         return lifecycle.runs.start(conversation, log.entries.length)
       lifecycle.runs.checkAgent()

@@ -297,8 +297,7 @@ class Inbox {
       if (!this.#isOpen || this.#frames.length >= MAX_FRAMES || this.#queued >= MAX_BYTES) socket.pause()
       this.#wake()
     })
-    // Counts the bytes of unfinished frames, which the WebSocket library does not report. This listener runs
-    // before the library's.
+    // Counts the bytes of unfinished frames, which the WebSocket library does not report, before it reads them.
     raw.on('data', ({ byteLength }: Buffer) => {
       if (this.#isWhole) this.#finish()
       else {
