@@ -3,6 +3,7 @@ import { hasCode } from '../event/errors.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { pause } from '../conversation/async.ts'
 import { isObject } from '../event/json.ts'
+import { hashText } from '../event/text.ts'
 import { objectOf, toolName } from '../messages/text.ts'
 import { background, type StepTool, type ToolOutput } from './tool.ts'
 
@@ -35,7 +36,7 @@ export interface McpToolOptions {
   /**
    * Returns the name that the model sees, for example `files_${name}`. Default: the name on the server. In
    * the name, underscores replace characters that providers reject, such as dots. A name of more than 64
-   * characters is shortened.
+   * characters is shortened to 64 and ends with a digest of the whole name.
    */
   readonly name?: (name: string) => string
   /** Returns whether to include a tool of the server. Default: all tools are included. */
@@ -92,7 +93,8 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
       const renamed: unknown = rename(listed.name)
       if (typeof renamed !== 'string' || renamed === '')
         invalidArgument('name', 'must return a non-empty string')
-      const name = toolName(renamed)
+      const legal = toolName(renamed, Infinity)
+      const name = legal.length <= 64 ? legal : `${legal.slice(0, 55)}_${hashText(renamed).slice(0, 8)}`
       if (tools.has(name))
         throw invalid(
           `Two tools of the server have the name ${name}. Make \`name\` return unique names, or exclude one with \`include\`.`,

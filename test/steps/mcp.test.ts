@@ -1,6 +1,7 @@
 /** Tools of an MCP server: their list, their results, their abort signals, and calls that run as tasks. */
 
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { completionOf } from '../../src/event/completion.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
@@ -89,11 +90,33 @@ it("the order of tools does not depend on the server's order", async () => {
   expect(one?.map(({ name }) => name)).toEqual(other?.map(({ name }) => name))
 })
 
+it('long names that begin alike stay different, and a call reaches the right tool', async () => {
+  const letter = fc.constantFrom('a', 'B', '_', '-', '.', '/', 'é', '😀', '\uD800')
+  const text = (minLength: number, maxLength: number) => fc.string({ unit: letter, minLength, maxLength })
+  const names = fc
+    .tuple(text(64, 70), fc.uniqueArray(text(1, 70), { minLength: 2, maxLength: 6 }))
+    .map(([prefix, ends]) => ends.map((end) => prefix + end))
+  const { signal } = new AbortController()
+  await fc.assert(
+    fc.asyncProperty(names, fc.nat(), async (list, n) => {
+      const index = n % list.length
+      const { client, calls } = clientOf([list.map((name) => listed(name))])
+      const tools = await mcpTools(client)
+      expect(new Set(tools.map(({ name }) => name)).size).toBe(list.length)
+      for (const { name } of tools) expect(name).toMatch(/^[\w-]{64}$/)
+      const alone = await mcpTools(clientOf([[listed(list[index] ?? '')]]).client)
+      const tool = tools.find(({ name }) => name === alone[0]?.name)
+      await tool?.execute({}, { signal } as never)
+      expect(calls.map(({ params }) => params)).toEqual([{ name: list[index], arguments: {} }])
+    }),
+  )
+})
+
 it.each([
   ['admin.tools/list', 'admin_tools_list'],
   ['Dockerfile problems scanner', 'Dockerfile_problems_scanner'],
   ['naïve', 'na_ve'],
-  ['long'.repeat(20), 'long'.repeat(16)],
+  ['long'.repeat(20), `${'long'.repeat(16).slice(0, 55)}_2221965b`],
 ])('a name that providers reject is replaced for the model: %s', async (name, shown) => {
   const { client, calls } = clientOf([[listed(name)]])
   const conversation = await begin()
