@@ -9,7 +9,6 @@ export { describeFailure, type FailingCase, LawBroken, throwIfFailed } from './f
 export { golden, type GoldenFiles } from './golden.ts'
 export { hostileLog } from './hostile-log.ts'
 export { type ReplaySubject, replayTest, type ReplayTestOptions } from './replay.ts'
-export type { LegalLength } from './legal-commands.ts'
-export { legalLog } from './legal-log.ts'
+export { type LegalLength, legalLog } from './legal-log.ts'
 export type { OwnRows } from './conformance/check.ts'
 export * from './conformance/kit.ts'
