@@ -56,7 +56,10 @@ export interface Transcript {
   readonly ids: Set<string>
   head: string | null
   title: string | null
-  /** Ids of calls that opened subagents, by subagent, until the subagent's record contains it. */
+  /**
+   * Ids of calls that opened subagents, by subagent. The id is removed when the subagent's record contains
+   * it.
+   */
   readonly subagents: Map<string, string>
   /** Events that are still to be appended, by side chain. Some of the events may already be stored. */
   readonly sides: Map<string, readonly Event[]>

@@ -53,7 +53,10 @@ export function colloquySaver(options: { readonly store: Items; readonly serde?:
 class ColloquySaver extends langgraph.BaseCheckpointSaver {
   readonly #items: Items
   readonly #values: ChannelValues
-  /** Checkpoints seen as the latest: a `put` after one fails if the thread has moved on since. */
+  /**
+   * Checkpoints that this saver saw as the latest. A `put` after such a checkpoint fails if the thread has
+   * moved on.
+   */
   readonly #latest = new LRUCache<string, true>({ maxSize: 100_000, sizeCalculation: () => 1 })
 
   constructor(items: Items, serde?: Serializer) {

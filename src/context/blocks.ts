@@ -16,7 +16,10 @@ export interface Block {
   readonly position: number
   readonly count: number
   readonly units: readonly Unit[]
-  /** Whether a unit always stays: the system prompt, the last user message or a pending batch. */
+  /**
+   * Whether the block contains a unit that always stays: the system prompt, the last user message or a
+   * pending batch.
+   */
   readonly stays: boolean
 }
 

@@ -1,4 +1,7 @@
-/** Finds the first change between two requests, after which caches and signed reasoning are lost. */
+/**
+ * Finds the first change between two requests. After the change, the provider's cache and signed reasoning
+ * cannot be reused.
+ */
 
 import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
@@ -8,7 +11,10 @@ export interface PrefixChange {
   readonly in: 'system' | 'tools' | 'message'
   /** Index of the message, or of the input item; absent for `system` and `tools`. */
   readonly message?: number
-  /** Path of the field that differs, such as `content[0].text`; empty if all of it differs or is missing. */
+  /**
+   * Path of the field that differs, such as `content[0].text`. Empty if the whole message, `system` or
+   * `tools` differs or is missing.
+   */
   readonly path: string
 }
 
@@ -56,7 +62,10 @@ const messagesIn = ({ messages, input, contents }: RequestFields): readonly unkn
   return Array.isArray(list) ? list : []
 }
 
-/** Compares a request's last message with the next request's, whose end may have new content. */
+/**
+ * Compares the last message of the previous request with the same message of the next one. Ignores content
+ * that was added at the message's end.
+ */
 function grown(was: unknown, is: unknown): string | null {
   if (!isObject(was) || !isObject(is)) return difference(was, is)
   const key = 'parts' in was ? 'parts' : 'content'

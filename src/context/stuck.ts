@@ -150,7 +150,10 @@ interface Window {
   readonly turns: readonly Turn[]
 }
 
-/** Returns at most the latest `size` units after the last user message and pending batch, newest first. */
+/**
+ * Returns the units after the last user message and the last pending batch: at most the latest `size`, newest
+ * first. O(size).
+ */
 function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
   // The message may be forgotten; its position remains known.
   const since = lastUserMessage?.seq ?? -1
@@ -170,9 +173,15 @@ function messageOfUnit(unit: Unit): MessageEvent | null {
 export interface StuckThresholds {
   /** Number of equal calls with equal results, in a row. Default: 4. */
   readonly action_observation: number
-  /** Equal failed calls in a row after which `nudge` returns a text; one more is a loop. Default: 3. */
+  /**
+   * Number of equal failed calls in a row after which `nudge` returns a text. One more call is a loop.
+   * Default: 3.
+   */
   readonly action_error: number
-  /** The agent's messages in a row without calls between them; paused replies do not count. Default: 3. */
+  /**
+   * Number of the agent's messages in a row, without calls between them. Paused replies do not count.
+   * Default: 3.
+   */
   readonly monologue: number
   /** Number of alternating steps (a, b, a, b) whose results repeat. Values below 3 count as 3. Default: 6. */
   readonly alternating_pattern: number

@@ -15,7 +15,10 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 export interface TranscriptOptions {
   /** First line of the transcript. Default: `<<RESUMED CONVERSATION>>`. */
   readonly marker?: string
-  /** Texts around the messages (`header` and `footer`); empty for none. Default: two notes for the model. */
+  /**
+   * Texts before and after the messages (`header` and `footer`); empty for none. Default: two notes for the
+   * model.
+   */
   readonly header?: string
   readonly footer?: string
   /** Maximum length. Default: 60,000. */

@@ -41,7 +41,10 @@ export async function mapConcurrent<T, R>(
   return results
 }
 
-/** Returns the work's result, or null when the signal is aborted first. Abandoned work may fail silently. */
+/**
+ * Returns the work's result, or null when the signal is aborted first. The work is then abandoned, and any
+ * later error of the work is ignored.
+ */
 export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal): Promise<T | null> {
   const aborted = Promise.withResolvers<null>()
   const abort = (): void => aborted.resolve(null)

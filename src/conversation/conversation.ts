@@ -65,7 +65,10 @@ export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 
 /** How to send a message. */
 export interface SendOptions {
-  /** Idempotency key: repeats append nothing, a different message throws `id_conflict`. */
+  /**
+   * Idempotency key. A message with a known key is not appended again; a different message with this key
+   * throws `id_conflict`.
+   */
   readonly key?: string
   /** Name of the sender, if it is not the user. */
   readonly sender?: string
@@ -106,7 +109,9 @@ export class Conversation {
     this.id = id
   }
 
-  /** Returns the state after the last event of any process. O(other writers' events since the last read). */
+  /**
+   * Returns the state after the last event of any process. O(events of other writers since the last read).
+   */
   async state(): Promise<State> {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
@@ -155,7 +160,10 @@ export class Conversation {
     return { ...page, items: page.items.map(toLogged) }
   }
 
-  /** Returns each branch: its last event's id, its length, whether it has HEAD. O(n + branches · log n). */
+  /**
+   * Returns each branch: the id of its last event, its length, and whether HEAD is on it. O(n + branches ·
+   * log n).
+   */
   async branches(): Promise<BranchInfo[]> {
     return listBranches(await this.state())
   }

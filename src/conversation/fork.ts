@@ -103,7 +103,10 @@ function mayApprove(entry: Entry): boolean {
   return event.key === GRANT_KEYS.approved || event.key === GRANT_KEYS.held
 }
 
-/** How a copy ends. A `waiting_for_confirmation` status revokes the approvals in the copied log. */
+/**
+ * Returns the results and status events that end a copy, and its status. Approvals in the copied log do not
+ * apply to the copy: a `waiting_for_confirmation` status revokes them.
+ */
 function endOf(
   state: State,
   callStatuses: readonly PendingCallStatus[],

@@ -69,10 +69,16 @@ const LONG_APPEND = 1_000
 /** An eviction needs this many new events, or this part of the log or view, whichever is largest. */
 const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
-/** A snapshot has the whole view, so the next is due after new events of this fraction of the view. */
+/**
+ * Each snapshot contains the whole view. The next snapshot is due when the number of new events reaches this
+ * fraction of the view's length.
+ */
 const SNAPSHOT_VIEW_PART = 3 / 4
 
-/** A conversation's state in memory. A queue and the store's versions prevent races. */
+/**
+ * A conversation's state in memory. One queue prevents races within this process; across processes, the
+ * store's versions detect conflicts, and the decision is repeated.
+ */
 export class Replica {
   readonly id: string
   readonly changes = new Listeners<State>()
@@ -158,7 +164,10 @@ export class Replica {
     }
   }
 
-  /** Appends and folds a decision's events, except known ones. Returns all the decision's events. */
+  /**
+   * Appends and folds a decision's events, except events already in the log. Returns all the decision's
+   * events.
+   */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
     const queuedAt = performance.now()
     return this.#inOrder(async () => {
@@ -304,7 +313,8 @@ export class Replica {
     } catch (error) {
       const endedAt = performance.now()
       if (isTransient(error) && endedAt - begunAt >= LONG_APPEND) this.#outage = { error, endedAt }
-      // If the caller repeats an append with its own id but no time, the new time is not compared (law S).
+      // If the caller repeats an append with its own id and without a time, the new time must not be compared
+      // (law S).
       const again = hasCode(error, 'id_conflict')
         ? await stampUnknown(this.#store, this.id, events, this.#stamp, last)
         : null

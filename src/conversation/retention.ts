@@ -38,7 +38,10 @@ export interface DeletionFilter {
 export interface RetentionOptions extends DeletionOptions {
   /** Removes conversations whose record and log have not changed for this many milliseconds. */
   readonly olderThan?: number
-  /** Number of latest changed conversations to keep. Without `olderThan`, all others are removed. */
+  /**
+   * Number of most recently changed conversations to keep, however old. Without `olderThan`, all others are
+   * removed.
+   */
   readonly keepLast?: number
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>

@@ -211,7 +211,10 @@ export class SharedReplies {
     this.#removeLater()
   }
 
-  /** Removes the written reply after `LINGER` milliseconds, unless the append of its end has failed. */
+  /**
+   * Removes the written reply after `LINGER` milliseconds, unless it is still in progress because the append
+   * of its last event failed.
+   */
   #removeLater(): void {
     const { replies, schedule } = this.#parts
     const written = this.#written

@@ -78,7 +78,10 @@ export class StreamedReply {
     return endsReply(event)
   }
 
-  /** Returns the end of the part after an offset. Null for none, or one newer than event `seq`. O(log n). */
+  /**
+   * Returns the end of the part that follows an offset. Null if no part follows, or if the part is newer than
+   * event `seq`. O(log n).
+   */
   next(offset: ReplyLength, seq: number): ReplyLength | null {
     const mark = this.#marks[firstFrom(this.#marks, (each) => !isShorter(offset, each))]
     return mark !== undefined && mark.logLength <= seq ? mark : null

@@ -22,7 +22,10 @@ const MAX_CHILDREN = 1_000
 
 const childId = (parentId: string, actionId: string): string => keyedId('child', parentId, actionId)
 
-/** Runs the child of a call, creating it if needed. Derived ids let a second run continue the child. */
+/**
+ * Runs the child of a call, creating it if needed. Running the call again continues the child, because its id
+ * and the key of its first message are derived from the parent and the call.
+ */
 export async function runChild(
   store: Store,
   open: (id: string) => Child,

@@ -12,7 +12,10 @@ import type { EngineContext } from './engine-context.ts'
 
 /** One item of a subscription. */
 export type SubscriptionItem =
-  /** An event and the status after it, or the latest status if that state was evicted from memory. */
+  /**
+   * An event and the status right after it, or the latest status if the state after the event was evicted
+   * from memory.
+   */
   | (LoggedEvent & { readonly status: Status })
   /**
    * Every event that was in the log when the subscription began has been delivered. Sent once, and again

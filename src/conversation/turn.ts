@@ -35,11 +35,17 @@ function endsTurn(unit: Unit): boolean {
   return [...unit.results].some(({ entry }) => isFinish(entry.event))
 }
 
-/** Whether a model has nothing to reply to: no user message, call, or visible unit. O(size of the units). */
+/**
+ * Whether the branch has nothing to reply to: no user message, no pending call, and in the view only system
+ * prompts and blank messages. O(size of the units).
+ */
 export const isBranchEmpty = (branch: Branch): boolean =>
   branch.lastUserMessage === null && lastRendered(branch.view) === undefined && isAnswered(branch)
 
-/** Whether a user's messages have left the view, so that a run calls no model. O(units). */
+/**
+ * Whether the branch had a user message, but its view has only system prompts and environment messages. A run
+ * then calls no model. O(units).
+ */
 export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   if (lastUserMessage === null) return false
   for (const unit of view.units) {

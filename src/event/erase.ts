@@ -131,7 +131,10 @@ function messageContent(event: MessageEvent): object {
   }
 }
 
-/** Placeholders for thinking blocks, which decide which events must stay together (U5). */
+/**
+ * Returns a placeholder for each thinking block, because thinking decides which events must stay together
+ * (U5).
+ */
 const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unknown =>
   thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED }))
 
@@ -148,7 +151,10 @@ const RECORD_FIELDS = [
   'interrupted',
 ] as const
 
-/** Returns the reply record without content, container and digests, from which a text can be guessed. */
+/**
+ * Returns the reply record without content, container and digests: a short text can be guessed from its
+ * digest.
+ */
 function replyRecord(event: Event): object | undefined {
   const reply = replyOf(event)
   return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)

@@ -220,7 +220,10 @@ export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
   >
 }
 
-/** Returns the JSON Schemas of shapes that events share, by type name such as `TextContent`. */
+/**
+ * Returns the JSON Schemas of shapes shared by events, by type name such as `TextContent`. They appear
+ * unchanged in the events' schemas.
+ */
 export function shapeJsonSchemas(): Readonly<Record<string, JsonObject>> {
   const described = Object.entries(SHAPES).map(([name, shape]) => {
     const { $schema: _dialect, ...schema } = z.toJSONSchema(shape(), { io: 'input', override: tidy })

@@ -7,7 +7,10 @@ import type { JsonValue } from './shapes.ts'
 /** Maximum nesting of objects and lists (design D17). */
 export const MAX_DEPTH = 512
 
-/** Maximum number of copied values: proxies can be endless, and shared items can expand without limit. */
+/**
+ * Maximum number of copied values. A proxy can be endless, and lists that share items can expand without
+ * limit.
+ */
 const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
@@ -83,7 +86,10 @@ export function isFrozenJson(value: unknown, room: number): boolean {
   return Object.values(value).every((inner) => isFrozenJson(inner, room - 1))
 }
 
-/** Whether an object has at most one prototype, such as the `Object.prototype` of any realm. */
+/**
+ * Whether an object has no prototype, or has a prototype that itself has no prototype, such as the
+ * `Object.prototype` of any realm.
+ */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null

@@ -1,4 +1,6 @@
-/** Entry `colloquy/events`: types, schemas and decoding of events, also for browsers; needs only zod. */
+/**
+ * Entry `colloquy/events`: types, schemas and decoding of events. Browsers can load it: it needs only zod.
+ */
 
 export { isImagePart, isOpenPart, isTextPart, wordsIn } from './shapes.ts'
 export {

@@ -1,4 +1,7 @@
-/** The record of a model's reply in its events, so that later requests contain the reply unchanged. */
+/**
+ * The record of a model's reply, stored in the reply's events. With it, later requests contain the reply
+ * unchanged.
+ */
 
 import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'

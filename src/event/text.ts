@@ -41,7 +41,10 @@ export function hashLanes(text: string): Lanes {
 export const digitsOf = ({ high, low }: Lanes): string =>
   (high >>> 0).toString(16).padStart(8, '0') + (low >>> 0).toString(16).padStart(8, '0')
 
-/** The text in place of a long string. Only texts that `blobs` of the event lists are references. */
+/**
+ * Returns the reference that replaces a long string in a stored body. A message may contain such a text by
+ * chance, so only the texts in `blobs` of the stored event are references. O(1).
+ */
 export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 
 export const BLOB_TEXT = /colloquy:blob\/([0-9a-f]{64})/g

@@ -18,7 +18,10 @@ export function pathBetween(above: Entry | null, below: Entry | null): Checkpoin
   return path.toReversed()
 }
 
-/** Returns the first entry for which `isSo` holds; it must hold for all later ones. O(log depth) checks. */
+/**
+ * Returns the first entry for which `isSo` is true; `isSo` must be true for all later entries. O(log depth)
+ * checks.
+ */
 export function firstBetween(
   above: Entry,
   below: Entry,
@@ -98,7 +101,10 @@ export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving |
 export const describeParent = ({ parent }: Entry): string =>
   parent === null ? 'starts a new root' : `has the parent ${quote(parent.id)}`
 
-/** Entries that would follow `event` on HEAD's branch without the move `by`; null if another moved HEAD. */
+/**
+ * Returns the entries that would follow `event` on HEAD's branch if `by` had not moved HEAD to another
+ * branch. Null if a later entry would have moved HEAD, too.
+ */
 export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly Entry[] | null {
   const over = new Set<Entry>()
   const isOn = (one: Entry): boolean => (one.seq > by.seq ? over.has(one) : isOnPathIn(event, one))

@@ -161,7 +161,10 @@ interface Judged {
   readonly call: string | null
 }
 
-/** Why the fold dropped a result on arrival, or null. `below` is the end of the entry's branch. */
+/**
+ * Why the fold dropped a result on arrival; null if the result ended a call of the view, or the entry is not
+ * a result. `below` is the end of the entry's branch.
+ */
 export function judgeResult(state: State, entry: Checkpoint, below: Entry = entry): Judged | null {
   const dropped = entry.branch.dropped.last()
   if (!isResultEntry(entry) || dropped?.entry.seq !== entry.seq) return null

@@ -576,7 +576,10 @@ const isCallEntry = (entry: Entry | undefined): entry is CallEntry =>
 const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
   new Set<unknown>(Array.isArray(value) ? value : [])
 
-/** With `ConfirmRisky`, only the risk `HIGH` certainly needs confirmation: it reaches every threshold. */
+/**
+ * Whether a call certainly needs confirmation. With `ConfirmRisky`, this is certain only for the risk `HIGH`,
+ * which reaches every threshold.
+ */
 const requiresConfirmation = (
   policy: JsonObject | null,
   { tool_name, security_risk }: ActionEvent,

@@ -21,7 +21,10 @@ export interface LogWarning {
 
 /** Order of a unit in its view, for searching. A view is sorted by `rank`, then by `first`, then by `tie`. */
 export interface UnitOrder {
-  /** Position of the first event; of a summary or an inserted unit, the rank of the previous unit. */
+  /**
+   * Position of the unit's first event. A derived summary, and a unit inserted before the view's end, have
+   * the rank of the previous unit.
+   */
   readonly rank: number
   /** Position of the unit's first event; for a derived summary, the previous unit's `first`. */
   readonly first: number

@@ -16,7 +16,10 @@ export interface Kind {
   readonly needs?: Fields
   /** Field that only the provider can write. A part with this field is signed. */
   readonly signed?: string
-  /** Further fields that are sent back, in addition to the standard ones or, with `namedBy`, the first. */
+  /**
+   * Further fields that are sent back. Without `namedBy`, the standard fields are sent back, too; with
+   * `namedBy`, the field that names the part.
+   */
   readonly more?: Readonly<Record<string, Shape<unknown>>>
 }
 
@@ -39,7 +42,10 @@ export function kindName(value: JsonObject): string {
 
 export const isTyped = ({ type }: JsonObject): boolean => typeof type === 'string'
 
-/** Whether a stored part has an accepted kind and valid fields, and is encodable. O(size) the first time. */
+/**
+ * Whether a stored part can be sent back: its kind is accepted, its fields are valid, and it is encodable
+ * JSON. O(size) the first time.
+ */
 export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
   const kind = ownField(kinds.table, kindName(value))
   if (kind === undefined || !isKeptWhole(kind) || kind.side === 'user') return false
@@ -53,7 +59,10 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
   return isFormed && isSound(value) && hasFields(value, needs)
 }
 
-/** Parts that a standard field cannot represent are stored whole; `needs` has their fields. */
+/**
+ * Whether parts of this kind can be stored whole. If the kind has a standard field, only parts that the field
+ * cannot represent are stored whole. `needs` has the fields of such parts.
+ */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)
 

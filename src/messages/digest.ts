@@ -1,4 +1,7 @@
-/** 64-bit digests, which show whether the prefix of a reply has changed. Collisions can be constructed. */
+/**
+ * 64-bit digests of texts, which show whether the prefix of a reply has changed. An attacker could construct
+ * collisions.
+ */
 
 import { attempt } from '../event/json.ts'
 import { hashLanes, type Lanes } from '../event/text.ts'
@@ -19,7 +22,10 @@ export function followedBy(before: Digest, next: Digest): Digest {
 export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
   parts.reduce(followedBy, digestOf(tag))
 
-/** Digests by the log's object. A lookup compares the text, which a grammar or an option can change. */
+/**
+ * Digests of texts, keyed by the object of the log that contains the text. A lookup also compares the text,
+ * because a grammar or an option can change the text of an object.
+ */
 const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 
 /** `slot` is the index of the text in its source. O(length) the first time. */

@@ -29,14 +29,21 @@ export function screenshotUrl(data: string): string | null {
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
-/** Limits host and port to 260 characters, because longer ones could overflow the stack. */
+/**
+ * Matches a web address. It limits host and port to 260 characters, because longer ones could overflow the
+ * stack.
+ */
 const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
-/** Null if the address is invalid or has a password. A bare JavaScript engine has no `URL`. */
+/**
+ * Parses a web address; null if it is invalid or has a password. It does not use `URL`, which a bare
+ * JavaScript engine lacks.
+ */
 function readWebUrl(url: string): Image | null {
   const match = WEB_URL.exec(url)
   if (match === null || Number(match[2] ?? 0) > 65_535) return null
-  // An address may be signed, so only characters that are not visible ASCII are encoded.
+  // An address may be signed, so it is sent unchanged; only characters that are not visible ASCII are
+  // encoded.
   const path = (match[3] ?? '').toWellFormed().replace(/[^!-~]+/g, encodeURIComponent)
   const start = url.slice(0, url.length - (match[3] ?? '').length)
   return { from: 'web', url: start + path, secure: match[1]?.toLowerCase() === 'https' }
@@ -60,7 +67,10 @@ export function typeOfUrl(url: string): string {
   return ['gif', 'heic', 'heif', 'png', 'webp'].includes(ending) ? `image/${ending}` : 'image/jpeg'
 }
 
-/** Detects the format by the first bytes, because providers refuse a wrong declared type. */
+/**
+ * Detects an image's format from its first bytes, because providers refuse an image with a wrong declared
+ * type.
+ */
 export function imageTypeOf(base64: string): ImageType | undefined {
   if (base64.startsWith('/9j/')) return 'image/jpeg'
   if (base64.startsWith('iVBORw0KGgo')) return 'image/png'
@@ -83,7 +93,10 @@ type Reading =
   | { readonly as: 'image'; readonly url: string }
   | { readonly as: 'file'; readonly file: FileRef }
 
-/** Returns null for plain text, images, and parts that only their own grammar can express. O(size). */
+/**
+ * Reads a part that is neither plain text nor an image. Returns null if only the part's own grammar can
+ * express it. O(size).
+ */
 export function readPart(part: OpenPart): Reading | null {
   const json = part as JsonObject
   return ownField(READERS, part.type)?.(json) ?? null

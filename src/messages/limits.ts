@@ -17,7 +17,10 @@ export interface Limits extends GrammarKinds {
   /** Value of `origin` in the calls of a reply. Default: `completion`. */
   readonly origin?: 'completion' | 'responses'
   readonly callId: IdForm
-  /** Maps call ids of the log to call ids of a request. Default: `callIds(callId)` of `turns.ts`. */
+  /**
+   * Returns a function that maps call ids of the log to call ids of a request. Default: `callIds(callId)` of
+   * `turns.ts`.
+   */
   readonly callIds?: () => (logId: string) => string
   /** Maximum length of a tool's name. Default: 64. */
   readonly toolNameLength?: number
@@ -37,7 +40,9 @@ export interface Limits extends GrammarKinds {
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
   readonly pairOf: (value: JsonObject) => PairHalf | null
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
-  /** Whether a reply without calls is written. Signed parts count as output, even if left out. */
+  /**
+   * Whether a reply without calls is written at all. Signed parts count as output, even if they are left out.
+   */
   readonly hasOutput: (turn: AssistantTurn) => boolean
   /**
    * Whether `last` is a paused reply that the next reply continues. If so, no user turn is written before

@@ -13,13 +13,19 @@ import type {
   ThinkingBlock,
 } from '../event/shapes.ts'
 
-/** A system prompt. By default, only the latest one is written; see `MessageOptions.system`. */
+/**
+ * A system prompt. By default, only the latest one is written, at the start of the request; see
+ * `MessageOptions.system`.
+ */
 export interface SystemMessage {
   readonly role: 'system'
   readonly content: readonly TextContent[]
 }
 
-/** A user's text and images, a summary, or the completion of a background call. */
+/**
+ * A message with the role `user`: a user's text and images, a summary, or the completion of a background
+ * call.
+ */
 export interface UserMessage {
   readonly role: 'user'
   readonly content: readonly Content[]
@@ -27,7 +33,10 @@ export interface UserMessage {
   readonly completes?: CompletedCall
 }
 
-/** The background call that a message completes. The first part names it; the others are its output. */
+/**
+ * The background call that a message completes. The message's first part names the call; the other parts are
+ * the call's output.
+ */
 export interface CompletedCall {
   readonly tool_call_id: string
   readonly name: string
@@ -67,10 +76,16 @@ export interface ToolMessage {
 /** A message of any role, distinguished by `role`. It is also a valid `Message` of the log. */
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
-/** A cache from `requestCache()`, with which a writer writes only the new part of the next request. */
+/**
+ * A cache of written messages and requests, made by `requestCache()`. With a cache, the writer writes only
+ * the new part of the next request. The cache does not keep conversations in memory.
+ */
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]
-  /** Returns null with the option `callIds`, or after a new prompt if the grammar accepts only one. */
+  /**
+   * Writes a request with a grammar's writer. Returns null if the cache cannot be used: with the option
+   * `callIds`, or after a new system prompt in a grammar that accepts only one prompt.
+   */
   readonly write: (writer: object, messages: readonly NeutralMessage[], options: object) => object | null
 }
 

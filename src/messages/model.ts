@@ -62,7 +62,10 @@ function textsIn(value: unknown): string[] {
   )
 }
 
-/** A text, a thought (signed if the provider signs), a call with an object or raw text, or a search. */
+/**
+ * A part of a reply: text, a thought, a tool call, or a search by the provider. A thought is signed if the
+ * provider signs thoughts. Arguments are an object or raw text.
+ */
 export type ModelPart =
   | string
   | { readonly think: string }
@@ -73,11 +76,17 @@ export type ModelPart =
 export interface ModelReply {
   /** Parts in order; most providers move calls to the end. */
   readonly says: readonly ModelPart[]
-  /** How the reply ends early. `failed`: with an error of the provider. Default: it is complete. */
+  /**
+   * How the reply ends early. `failed`: the provider reports an error in the middle. Default: the reply is
+   * complete.
+   */
   readonly end?: Exclude<EarlyEnd, 'broken_off'>
   /** Number of bytes after which the connection is lost. Default: never. */
   readonly cut?: number
-  /** Bytes in each piece of the stream. Default: one piece per event; with `cut`, one piece in all. */
+  /**
+   * Number of bytes in each piece of the stream. Default: one piece for each event, or with `cut`, one piece
+   * for all events.
+   */
   readonly pieces?: number
   /** Number of event loop turns to wait before each piece. Default: 0. */
   readonly slow?: number

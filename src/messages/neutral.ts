@@ -62,7 +62,10 @@ function renderUser(content: readonly Content[], name: string | null, plain: boo
   return hasContent(content) ? { message: { role: 'user' as const, content, name }, plain } : null
 }
 
-/** Leaves out the message's own `tool_calls`, because only calls of ActionEvents have results. */
+/**
+ * Returns an assistant message without its own `tool_calls`, because only the calls of ActionEvents have
+ * results.
+ */
 function assistantMessage(event: MessageEvent): RenderedMessage | null {
   const {
     reasoning_content = null,
@@ -115,7 +118,10 @@ export function toMessages(state: State, { cache, ...options }: CachedOptions = 
 }
 
 type CachedOptions = MessageOptions & {
-  /** A cache from `requestCache()`, with which a later call writes only new messages. Default: none. */
+  /**
+   * A cache from `requestCache()`. With a cache, a call for a later state writes only the new messages.
+   * Default: none.
+   */
   readonly cache?: RequestCache
 }
 
@@ -127,7 +133,10 @@ export function promptOf({ branch }: State, { system }: MessageOptions): ViewIte
   return branch.systemPrompt
 }
 
-/** Calls `onUnit` after each unit. `isOpen`: the next plain user message would be merged. */
+/**
+ * Writes units as messages. Calls `onUnit` after each unit. `isOpen` is true if the next plain user message
+ * would be merged into the last message.
+ */
 export function writeUnits(
   units: Iterable<Unit>,
   prompt: ViewItem | null,

@@ -1,4 +1,7 @@
-/** Sentences for places that require text. Changing a sentence invalidates the providers' caches. */
+/**
+ * Fixed sentences for places where a provider requires text and the log has no text. A change of a sentence
+ * invalidates the providers' caches.
+ */
 
 import type { CompletionOutcome } from '../event/completion.ts'
 
@@ -8,7 +11,10 @@ export const ERROR_LINE = '[An error occurred during execution.]'
 /** User message added before a history that begins with the assistant or has only a system prompt. */
 export const OPENING = '[The conversation begins here.]'
 
-/** User message between two replies, which a provider would merge and then refuse, and at the end. */
+/**
+ * User message added after a reply without calls that is last or precedes another reply. A provider would
+ * merge two adjacent replies and then refuse them.
+ */
 export const GO_ON = '[Go on.]'
 
 export const NO_ANSWER = '[No answer was given.]'

@@ -26,11 +26,17 @@ export const resultDigest = ({ call, pieces, isError }: Result): Digest =>
 export interface WriteOptions {
   /** The request's tools. A reply requested with other tools loses its signed parts. Default: not checked. */
   readonly tools?: readonly object[]
-  /** Lifetime of the Anthropic request's own `cache_control`, one of 4 breakpoints. Default: it has none. */
+  /**
+   * Lifetime of the Anthropic request's own `cache_control`, which counts as one of at most 4 breakpoints.
+   * Default: the request has no `cache_control`.
+   */
   readonly cached?: CacheTime | null
   /** Model of the request. Replies of other models lose their signed parts. Default: not checked. */
   readonly model?: string
-  /** Whether Chat Completions gets texts as strings, for servers that reject lists. Default: false. */
+  /**
+   * Whether Chat Completions gets text-only content as a string, for servers that reject lists. Default:
+   * false.
+   */
   readonly plainText?: boolean
   /**
    * Called once for each Chat Completions request. Returns a function that makes a legal and unique call id
@@ -40,7 +46,10 @@ export interface WriteOptions {
   readonly callIds?: () => (input: string) => string
   /** Content of a Chat Completions message with calls and no text. Default: the field is left out. */
   readonly callContent?: '' | null
-  /** Whether Chat Completions gets a reply between results and a user message (Mistral). Default: false. */
+  /**
+   * Whether Chat Completions gets a fixed reply between results and a user message, as Mistral requires.
+   * Default: false.
+   */
   readonly answersResults?: boolean
   /**
    * `calls`: messages with calls begin with their reasoning, or with a space if they have no reasoning; this
@@ -48,13 +57,19 @@ export interface WriteOptions {
    * `reasoning_content`. Default: only messages that have both calls and reasoning have `reasoning_content`.
    */
   readonly reasoning?: 'calls' | 'all'
-  /** Whether an Anthropic server signs all thinking, so that unsigned thinking is left out. Default: true. */
+  /**
+   * Whether the server of an Anthropic request signs all thinking, as Anthropic does. If so, unsigned
+   * thinking is left out. Default: true.
+   */
   readonly signs?: boolean
   /** A cache from `requestCache()`, so that the next request writes only what is new. Default: none. */
   readonly cache?: RequestCache
   /** Called for each reply whose signed parts are left out, with the reason. */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /** `false` sends all signed parts, for models that do not bind reasoning to its prefix. Default: true. */
+  /**
+   * Whether replies are compared with their records. `false` sends all signed parts, for models that do not
+   * bind reasoning to its prefix. Default: true.
+   */
   readonly prove?: boolean
 }
 
@@ -85,7 +100,10 @@ export interface RequestRecord {
 /** Increase this number when a grammar writes a turn differently, so that earlier records do not match. */
 const VERSION = 2
 
-/** Makes a map of one request's writer. A cache can undo its changes, to return to an earlier point. */
+/**
+ * Makes a map that the writer of one request uses. A cache can undo changes to the map, to continue the
+ * request from an earlier point.
+ */
 export type NewMap = <V>() => Map<unknown, V>
 
 interface Proof {
@@ -135,7 +153,9 @@ export function modelName(model: unknown): string | null {
   return typeof name === 'string' ? name : null
 }
 
-/** Removes the date that a provider may add to a name, as in `name-2026-11-25` or `name-20261125`. */
+/**
+ * Removes a date at the end, because a provider may return `name` as `name-2026-11-25` or `name-20261125`.
+ */
 export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
 
 export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {

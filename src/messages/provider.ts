@@ -40,7 +40,10 @@ export interface SeenParts {
   readonly textItem?: (text: string) => Wire
 }
 
-/** `prompt` and `list` are fields. A request can be the list itself, and its messages one text. */
+/**
+ * `prompt` and `list` name the fields with the system prompt and the messages. The request can also be the
+ * list itself, and the messages can be one text.
+ */
 export const sightOf = (
   prompt: string,
   list: string,
@@ -154,7 +157,10 @@ export interface ProviderGrammar {
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }
 }
 
-/** By default, a reply ends with its calls, and signatures are in the field `signature`. */
+/**
+ * A provider as a grammar declares it. By default, a reply ends with its calls, and signatures are in the
+ * field `signature`.
+ */
 export type SpokenProvider = Omit<ProviderGrammar, 'sight' | 'judge' | 'arrange' | 'signed'> &
   Partial<Pick<ProviderGrammar, 'arrange' | 'signed'>>
 

@@ -84,7 +84,10 @@ export const THINKING_LIMITS = {
   hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
 } as const
 
-/** Digest of a reply's logged parts up to the last signed one. O(length), or O(parts) if cached. */
+/**
+ * Returns the digest of a reply's parts in their logged form, up to the last signed part. O(length), or
+ * O(parts) if the digests of the parts are cached.
+ */
 export const ownDigest = (
   message: AssistantMessage,
   { refs, bound }: Pick<PartsInOrder, 'refs' | 'bound'>,
@@ -105,7 +108,9 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
   return block !== undefined && returnable(block) !== null
 }
 
-/** Returns null for a reply of another grammar, because some providers refuse its signatures. */
+/**
+ * Returns a thought, or null for a reply of another grammar, because some providers refuse its signatures.
+ */
 export function thoughtAt(
   { reply, thinking_blocks }: AssistantMessage,
   grammar: GrammarName,
@@ -115,7 +120,9 @@ export function thoughtAt(
   return block !== undefined && 'thinking' in block ? block : null
 }
 
-/** Google accepts this text in place of a lost signature, or for a call of another model. */
+/**
+ * Google accepts this text instead of a signature if another model made the call or the signature was lost.
+ */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 export function signatureOf(
@@ -322,7 +329,10 @@ function refOf(part: JsonValue, position: number): FieldRef | OtherRef | null {
   return { kind, index, more: isObject(more) ? more : null }
 }
 
-/** Returns null without signature or data, or with a lone surrogate, which cannot be sent. O(length). */
+/**
+ * Returns a block as its provider accepts it; null without signature or data, or with a lone surrogate, which
+ * cannot be sent byte for byte. O(length).
+ */
 export function returnable(
   block: ThinkingBlock | RedactedThinkingBlock,
 ): { readonly thinking: string; readonly signature: string } | { readonly data: string } | null {
@@ -337,7 +347,10 @@ const TEXT_FIELDS: readonly string[] =
     ' ',
   )
 
-/** Kinds that other providers do not get: reasoning, and additions to a text that is sent. */
+/**
+ * Kinds of parts that are not shown to other providers: reasoning, and additions to a text. The text itself
+ * is sent.
+ */
 const PRIVATE = /^(?:redacted_)?thinking|^reasoning|^(?:annotations|extra_content)$/
 
 export const isShared = (kind: string): boolean => !PRIVATE.test(kind)

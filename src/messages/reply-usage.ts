@@ -14,7 +14,10 @@ export interface ReplyTokens {
 /** Order of the counts in a record. */
 const COUNTS = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as const
 
-/** Paths of each count in the usage objects of providers. The first number above 0 is used. */
+/**
+ * Paths of each count in the usage objects of providers, the preferred path first. The first number above 0
+ * is used.
+ */
 const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
   input: ['input', 'input_tokens', 'prompt_tokens', 'promptTokenCount', 'inputTokens', 'total_input_tokens'],
   output: [
@@ -150,7 +153,10 @@ const ORDINARY: ReadonlySet<JsonValue> = new Set([
 /** The usage in the record of a reply. */
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
 
-/** Returns counts and further fields, such as audio. `tokensIn` of it is `tokensOfReply(usage)`. O(size). */
+/**
+ * Returns a usage as it is recorded: counts, and further fields (audio, searches, a higher tier). `tokensIn`
+ * of the result equals `tokensOfReply(usage)`, or is null if the result is empty. O(size).
+ */
 export function shortUsage(usage: JsonObject): RecordedUsage {
   const tokens = countsIn(usage)
   const last = tokens.findLastIndex((count) => count > 0)

@@ -69,7 +69,10 @@ export const frozenInput = (value: unknown): JsonObject | null =>
 export interface ReplyCollector {
   /** Reads the next item of the provider's stream, and returns the item's deltas. */
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
-  /** Returns the reply so far, at any time. Calls of a broken-off or failed reply are not executed. */
+  /**
+   * Returns the reply so far. It can be called at any time. Calls of a broken-off or failed reply are not
+   * executed.
+   */
   readonly end: () => Reply
 }
 
@@ -153,10 +156,16 @@ function recordOf(
   return record
 }
 
-/** Filled field by field, because spreading a dozen mostly empty objects would be slower. */
+/**
+ * `T` with writable fields. The object is filled field by field, because spreading a dozen mostly empty
+ * objects would be slower.
+ */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Change in the number of waiting provider calls; calls of the reply wait only if it continues. */
+/**
+ * Returns by how much a reply changes the number of provider tool calls that wait for results. The reply's
+ * own calls wait only if the reply continues.
+ */
 function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairOf }: Limits): number {
   if (!order.some((part) => 'other' in part)) return 0
   const open = new Set<string>()
@@ -189,10 +198,16 @@ function ownOf(
   return isWhole ? digest : `${digest}, not whole`
 }
 
-/** A reply with more calls loses its signed parts when HEAD is between its calls. */
+/**
+ * Maximum number of calls in a reply whose record has `cuts`. A reply with more calls is written without its
+ * signed parts when HEAD is between its calls.
+ */
 const MAX_CUTS = 100
 
-/** Digests of the reply cut off after each call but the last; null if all are equal, or too many. */
+/**
+ * Returns, for each call except the last, the digest of the reply cut off after this call. Returns null if
+ * all digests equal `ownValue`, or if the reply has more than `MAX_CUTS` calls.
+ */
 export function cutDigests(
   message: AssistantMessage,
   { refs, bound }: PartsInOrder,
@@ -263,7 +278,10 @@ interface OrderedParts {
   readonly order: readonly OrderedPart[]
 }
 
-/** Stores a reasoning item with the next free call, or with a message without calls, or else whole. */
+/**
+ * A reasoning item is stored with the next call that has no reasoning item yet, or with the message if the
+ * reply has no calls. Items that remain are stored as whole parts.
+ */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   const { reasoning, places } = placeReasoning(parts)
   const counts = { text: 0, thinking: 0, call: 0 }
@@ -326,14 +344,18 @@ export interface ReadOptions {
    * need not pass this option, because the run records `after`. Default: not recorded.
    */
   readonly state?: State
-  /** Tools that can be executed; calls of other tools are not. Default: all tools. */
+  /**
+   * Tools that can be executed. Calls of other tools are not executed. Default: all tools can be executed.
+   */
   readonly tools?: readonly ReplyTool[]
 }
 
 /** A tool that can be executed. */
 export interface ReplyTool {
   readonly name: string
-  /** Kind of the tool's actions. Default: from the name, such as `FileEditorAction` for `file_editor`. */
+  /**
+   * Kind of the tool's actions. Default: derived from the name, such as `FileEditorAction` for `file_editor`.
+   */
   readonly action_type?: string
 }
 
@@ -349,7 +371,10 @@ export type ReplyOutcome =
   | { readonly type: 'refused' | 'failed'; readonly explanation: string | null }
   | { readonly type: 'broken_off'; readonly text: string }
 
-/** Early ends by the provider's stop reason. The first reason of an end is the usual one. */
+/**
+ * Early ends of replies, by the provider's stop reason. If several reasons mean the same end, the first is
+ * the usual one.
+ */
 export type Endings = Readonly<Record<string, Exclude<ReplyOutcome['type'], 'done' | 'tool_calls'>>>
 
 /** `detail`: an explanation, or the text so far. */

@@ -18,7 +18,10 @@ interface KnownMessages {
   readonly ends: number[]
 }
 
-/** Marks a unit in `ends` whose message can still grow by the next plain user message. */
+/**
+ * Marks a unit in `ends` whose message can still grow. The next plain user message would be merged into this
+ * message.
+ */
 const NO_POINT = -1
 
 interface KnownRequest {
@@ -40,7 +43,9 @@ interface Point {
   readonly states: readonly object[]
 }
 
-/** Maximum number of requests with one first message, which differ in options or grammar. */
+/**
+ * Maximum number of requests with the same first message that are kept. They differ in options or grammar.
+ */
 const MAX_REQUESTS = 4
 
 /** Number of latest points that are all kept. Earlier points are kept at least `SPACING` messages apart. */
@@ -198,7 +203,10 @@ function addPoint(open: KnownRequest, messages: readonly NeutralMessage[], index
   while (settled.length < index) settled.push(messages[settled.length] as NeutralMessage)
 }
 
-/** Freezes the messages after the last point, and the one before it, which may have been replaced. */
+/**
+ * Freezes the messages after the last point. Also freezes the message directly before this point, because
+ * that message may have been replaced.
+ */
 function freezeNew({ list, points }: KnownRequest): void {
   list.slice(Math.max(0, (points.at(-1)?.written ?? 0) - 1)).forEach(freeze)
 }

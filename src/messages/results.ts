@@ -120,7 +120,10 @@ function readCall({
 
 const REJECTED = 'User rejected the action'
 
-/** Has the call's `tool_call_id`, and texts of at most `maxLength` UTF-16 units. O(content). */
+/**
+ * The message has the call's `tool_call_id`, because a result matched by its `action_id` can have another.
+ * The middle of texts over `maxLength` UTF-16 units is removed. O(content).
+ */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))
   return isWorkingResult(result) ? { ...message, working: true } : message

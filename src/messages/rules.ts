@@ -85,7 +85,10 @@ function dataUrlFault(url: string): string | undefined {
   return isBase64(data) ? undefined : 'empty or malformed base64 data'
 }
 
-/** Whether a text is white space in JavaScript or Python, which adds U+0085 and U+001C to U+001F. */
+/**
+ * Whether a text is empty or only white space, as defined by JavaScript or by Python, which adds U+0085 and
+ * U+001C to U+001F.
+ */
 export const isBlank = (value: string): boolean => BLANK.test(value)
 
 export const endsInSpace = (value: string): boolean => SPACE_AT_END.test(value)

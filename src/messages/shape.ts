@@ -1,4 +1,7 @@
-/** JSON shapes. The schema library would explain errors, but is larger than all that writers load. */
+/**
+ * JSON shapes that decide only whether a value fits. The schema library would also explain errors, but is
+ * larger than everything else that a browser loads to write messages.
+ */
 
 import { isObject } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'

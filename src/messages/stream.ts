@@ -54,7 +54,10 @@ export interface StreamItem {
   whole: RawObject | null
   /** By path, such as `content.0.text`. */
   readonly pieces: Map<string, Pieces>
-  /** Lists whose pieces had no index; a text of the list in the whole version replaces these pieces. */
+  /**
+   * Lists whose pieces had no index. These pieces are ignored if the list has a text in the item's whole
+   * version.
+   */
   readonly unplaced: Set<string>
   isEnded: boolean
 }
@@ -68,7 +71,10 @@ export const newItem = (start: RawObject, order = 0): StreamItem => ({
   isEnded: false,
 })
 
-/** Servers reuse indexes: a delta of another kind, or after an item's end, begins another item. */
+/**
+ * Items of a stream by index. Some servers use one index for several items. The index then refers to the
+ * latest item. A delta of another kind, or after the item's end, begins another item.
+ */
 export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string) {
   const all: StreamItem[] = []
   const byIndex = new Map<unknown, StreamItem>()
@@ -147,7 +153,9 @@ export interface DeltaField {
   readonly to: string
   /** `text`, `json`: pieces are joined. `list`: a piece is an item. `value`: a piece is the whole field. */
   readonly as: 'text' | 'json' | 'list' | 'value'
-  /** Whether the field is dropped if the block did not end, as half a signature is invalid. */
+  /**
+   * Whether the field is dropped if the block did not end, because half a signature, for example, is invalid.
+   */
   readonly onlyWhole?: true
   /** The delta's `type`, if the provider's deltas have one. */
   readonly type?: string
@@ -177,7 +185,10 @@ export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields
   })
 }
 
-/** Merges an item's events. Invalid JSON remains text, so a call with it is not executed. */
+/**
+ * Merges an item's events, and parses fields that arrived as JSON. Invalid JSON remains text, so a call with
+ * it is not executed.
+ */
 export function closeBlock(item: StreamItem, fields: DeltaFields, isComplete: boolean): RawObject {
   const unfinished = Object.values(fields).filter((field) => field.onlyWhole && !isComplete && !item.isEnded)
   const pieces = [...item.pieces].filter(([path]) => unfinished.every(({ to }) => to !== path))

@@ -72,7 +72,10 @@ export function toolName(name: string, maxLength = 64): string {
   return name.replace(/[^\w-]/gu, '_').slice(0, maxLength) || 'tool'
 }
 
-/** Returns at most 64 characters, with dots and colons, and a letter or an underscore first. */
+/**
+ * Returns a legal name of at most 64 characters, for grammars that accept dots and colons, and require a
+ * letter or an underscore first.
+ */
 export function functionName(name: string): string {
   const legal = name.replace(/[^a-zA-Z0-9_.:-]/gu, '_') || 'tool'
   return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, 64)

@@ -152,7 +152,10 @@ export type TimelineItem =
 export interface TimelineOptions {
   /** Id of an event; only items after it in the log are returned. Default: the whole branch. */
   readonly after?: string
-  /** Whether progress reports are items. A working call's item always has the latest. Default: false. */
+  /**
+   * Whether each progress report is also an item. Default: false. A working call's item always has the latest
+   * report.
+   */
   readonly progress?: boolean
 }
 
@@ -304,7 +307,10 @@ function completionsOf(path: readonly PathEntry[]): Map<string, TimelineCompleti
   return completions
 }
 
-/** Returns the reports whose parent is on the path and whose call was working there. O(entries). */
+/**
+ * Returns the progress reports whose parent is on the path and for which the call was working at that parent.
+ * The reports themselves are usually not on the path. O(entries).
+ */
 function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {
   const reports: ProgressItem[] = []
   let tip = before
@@ -489,7 +495,10 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
   return after === true ? (parent?.id ?? null) : after
 }
 
-/** Returns HEAD's id at each event's request. A call can inherit it from its reply's previous call. */
+/**
+ * Returns, for each event of the path, the id of HEAD when the model was called. A call without this id
+ * inherits it from the previous call of its reply.
+ */
 function requestPositions(path: readonly PathEntry[], parentReply: ReplyOnPath | null): RequestPosition[] {
   let reply = parentReply
   return path.map(({ entry, event }) => {

@@ -1,4 +1,7 @@
-/** Reads neutral messages as turns with legal call ids, a result for each call, and no adjacent replies. */
+/**
+ * Reads neutral messages as turns that every provider accepts: calls match results under legal ids, and no
+ * two replies are adjacent.
+ */
 
 import type { IdForm, Limits, UserTurn, SystemTurn, AssistantTurn, Call, Result, Turn } from './limits.ts'
 import type { AssistantMessage, NeutralMessage, ToolMessage } from './message.ts'
@@ -66,7 +69,9 @@ export function turnReader(
   const push = (turn: Turn): void => {
     turns.push((state.last = turn))
   }
-  /** Adds the user turn that must precede `next`, even if `next` has no output, or the end. */
+  /**
+   * Adds the user turn that must precede `next` or the end, even if `next` has no output and is not written.
+   */
   const close = (writes: boolean, next?: AssistantTurn): void => {
     const { last } = state
     if (last === undefined) push(userTurn(OPENING))

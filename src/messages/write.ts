@@ -1,4 +1,7 @@
-/** What all writers share: the order of turns, the digests, and moving content out of results. */
+/**
+ * The code that the writers of all grammars share: it orders turns, computes digests, and moves content out
+ * of results. A grammar's writer makes the blocks, and adds the blocks of each role to its request.
+ */
 
 import { ColloquyError } from '../event/errors.ts'
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
@@ -36,7 +39,10 @@ export interface Writer<Block extends object> {
   /** Moves content out of results. Default: all content stays in its result. */
   readonly move?: (turn: AssistantTurn) => Moved
   readonly result: (result: Result, turn: AssistantTurn) => Block
-  /** Adds one or more blocks; `turn` is null for the system prompt and for content moved out of results. */
+  /**
+   * Adds one or more blocks to the request; `turn` is null for the system prompt and for content moved out of
+   * results.
+   */
   readonly add: (role: Role, blocks: Block[], turn: Turn | null) => void
   /** Adds the blocks that belong at the end of the conversation. */
   readonly close?: () => void
@@ -79,11 +85,17 @@ export interface OpenRequest<Request> {
   /** Objects whose `state` changes as messages are read. */
   readonly parts: readonly { readonly state?: object }[]
   readonly writeTurns: () => void
-  /** Reads messages from `index` on, by default after the leading system messages; ends the request. */
+  /**
+   * Reads the messages from `index` on, by default all after the leading system messages, and ends the
+   * request.
+   */
   readonly finish: (messages: readonly NeutralMessage[], index?: number) => Request
 }
 
-/** If prompts must be at the start, the last system message in `messages` replaces the leading ones. */
+/**
+ * Starts a request with the leading system messages. If the grammar accepts system messages only at the
+ * start, the last system message in `messages` replaces the leading ones.
+ */
 export function startRequest<Request extends object, Block extends object, M extends object>(
   { limits, start, refused }: RequestWriter<Request, Block, M>,
   messages: readonly NeutralMessage[],

@@ -19,8 +19,9 @@ export interface Records<T extends object> {
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /**
-   * Returns a change for {@link Records.make}; a null `record` deletes. With a number as `expected`, the
-   * change fails unless the record has this version; with null, it fails if the record exists.
+   * Returns a change for {@link Records.make}. If `record` is null, the change deletes the stored record. If
+   * `expected` is a number, the change fails unless the record has this version. If `expected` is null, the
+   * change fails if the record exists.
    */
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
   /** Makes all changes or none. Returns the new versions. @throws ColloquyError `version_conflict`. */

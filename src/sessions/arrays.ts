@@ -595,7 +595,10 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
   ]
 }
 
-/** Parts from older fields: reasoning, calls, text. Text precedes calls that lack a result. */
+/**
+ * Makes parts from older fields of a message, in this order: reasoning, calls, text. If there is no call, or
+ * a call has no result, the text precedes the calls.
+ */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = listOfBlocks(content, 'text')
   const parts = partSteps(calls.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })))

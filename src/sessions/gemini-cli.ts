@@ -75,7 +75,10 @@ function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Ch
   writer.condense(new Set(ids.slice(0, count)), '', { line, id: `line-${line}-left`, time: null })
 }
 
-/** Removes what does not match the first messages of a new history. Returns how many match. */
+/**
+ * Compares the view with a new history. Removes the events that do not match the history's first messages.
+ * Returns the number of messages that match.
+ */
 function matchHistory(
   listed: readonly Step[],
   line: number,

@@ -179,7 +179,10 @@ function spansOf(
   return [...invoked, ...spans]
 }
 
-/** Returns the time of HEAD when the model was called; `before`, the previous event's, if unknown. */
+/**
+ * Returns the time of the event that was HEAD when the model was called. If that event is unknown, returns
+ * `before`, the time of the event before the reply.
+ */
 function requestTime(
   { reply }: MessageItem | CallItem,
   arrivals: ReadonlyMap<string, Arrival>,

@@ -32,7 +32,10 @@ export interface Place {
   /** Null for the summary of a condensation, which is not an event. */
   readonly event: Event | null
   readonly before: Place | null
-  /** For a condensation: its summary and the events that it kept (see `inSight`). Otherwise null. */
+  /**
+   * For a condensation: the places of its summary and of the events that it kept (see `inSight`). Otherwise
+   * null.
+   */
   remaining: readonly Place[] | null
 }
 

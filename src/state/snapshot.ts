@@ -283,7 +283,10 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
     this.#loaded = loaded
   }
 
-  /** Whether the branch state is in memory: at HEAD, at updates after it, and where the branch is empty. */
+  /**
+   * Whether the entry's branch state is in memory: true at HEAD, at state updates after HEAD, and where the
+   * branch is empty.
+   */
   get hasBranch(): boolean {
     const anchor = this.columns.anchor(this.seq)
     return anchor < 0 || anchor === this.#loaded.head

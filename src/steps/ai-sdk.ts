@@ -232,7 +232,10 @@ export interface AiSdkTool {
   readonly execute?: unknown
   readonly toModelOutput?: unknown
   readonly needsApproval?: unknown
-  /** `provider` for a tool of a provider, with `isProviderExecuted`; in older versions `provider-defined`. */
+  /**
+   * For a tool of a provider: `provider`, in addition to the field `isProviderExecuted`. In older versions of
+   * the SDK: `provider-defined`.
+   */
   readonly type?: unknown
   readonly isProviderExecuted?: unknown
 }
@@ -261,7 +264,10 @@ function stepToolOf(name: string, tool: AiSdkTool): StepTool {
   }
 }
 
-/** @throws ColloquyError `invalid_argument` if nothing would execute the tool, or if it needs approval. */
+/**
+ * Returns the tool without `execute` or `needsApproval`. @throws ColloquyError `invalid_argument` if nothing
+ * would execute the tool, or if the tool needs approval, because the SDK would not request an approval.
+ */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
     throw invalid(

@@ -11,7 +11,10 @@ export interface BedrockClient {
   converseStream(params: never, options?: { readonly abortSignal?: AbortSignal }): PromiseLike<unknown>
 }
 
-/** Other fields are added to the request, and the tools of `toolConfig` to the step's tools. */
+/**
+ * Options of `bedrockStep`. Other fields are added to the request (`inferenceConfig` …), and the tools of
+ * `toolConfig` to the step's tools.
+ */
 export type BedrockStepOptions = ClientStepOptions<BedrockClient>
 
 /**

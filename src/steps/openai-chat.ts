@@ -16,7 +16,9 @@ export interface OpenAIChatClient {
 
 /** Options of `openaiChatStep`. Other fields are added to the request (`reasoning_effort` …). */
 export interface OpenAIChatStepOptions extends ClientStepOptions<OpenAIChatClient> {
-  /** Whether texts are sent as strings, for servers that reject lists of parts. Default: false. */
+  /**
+   * Whether text-only content is sent as one string, for servers that reject lists of parts. Default: false.
+   */
   readonly plainText?: boolean
   readonly server?: ServerName
 }

@@ -9,7 +9,10 @@ type Dialect = Pick<
 
 const NINE = /^[a-zA-Z0-9]{9}$/
 
-/** Keeps ids of nine letters and digits, and hashes other ids to this form. O(1) amortised. */
+/**
+ * Returns a function that converts an id to nine letters and digits. An id that has this form already is
+ * unchanged; any other id is hashed. O(1) amortised.
+ */
 function nineCharacterIds(): (logId: string) => string {
   const used = new Set<string>()
   const numbers = new Map<string, number>()

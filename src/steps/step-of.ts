@@ -173,7 +173,10 @@ export interface StepOptions {
   readonly tools?: readonly (StepTool | ProviderTool)[]
   /** System prompt, appended before a model call if the current branch has none. Default: none. */
   readonly system?: string
-  /** Whether replies are streamed to live readers, and keep their text if interrupted. Default: true. */
+  /**
+   * Whether live readers get the reply as a stream. Only if it is streamed, an interrupted reply keeps the
+   * text that has arrived. Default: true.
+   */
   readonly stream?: boolean
   /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]

@@ -13,7 +13,10 @@ interface WithCall {
   readonly open: PendingCall
 }
 
-/** Adds a call to the batch before an index if it accepts the call, else to a new one (U2). O(log n). */
+/**
+ * Adds a call before the unit at an index: to the directly preceding batch if it accepts the call, else to a
+ * new batch (U2). O(log n).
+ */
 export function withCall(view: View, call: EventEntry<ActionEvent>, index: number): WithCall {
   const before = view.units.get(index - 1)
   const thinking = (call.event.thinking_blocks?.length ?? 0) > 0

@@ -108,7 +108,10 @@ const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0,
 
 const loopKey = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (paused ? 2 : 0)
 
-/** The effect of a unit (U5). A pending batch is in no thinking loop, and no reply continues it. */
+/**
+ * Returns the effect of a unit (U5). A pending batch may continue a reply, but belongs to no thinking loop.
+ * No reply continues a pending batch.
+ */
 export function flowOf(unit: Unit): Flow {
   const reply = replyIn(unit)
   if (reply === null) return NO_REPLY

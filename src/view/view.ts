@@ -17,7 +17,10 @@ import {
   type ViewItem,
 } from './units.ts'
 
-/** The units of a branch, in order. The model sees all except pending batches. Immutable. */
+/**
+ * The units of a branch, in order. The model may see all units except pending batches. Immutable: a change
+ * returns a new view.
+ */
 export interface View {
   /** All units. A pending batch is at the index where it will appear. */
   readonly units: Units

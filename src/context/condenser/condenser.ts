@@ -5,7 +5,10 @@ import type { State } from '../../state/state.ts'
 export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
 export type RefusalCode =
-  /** Fewer than 2 events can be forgotten or, if optional, a smaller share than `minimumProgress`. */
+  /**
+   * Fewer than 2 events can be forgotten or, if the condensation is optional, a smaller share than
+   * `minimumProgress`.
+   */
   | 'nothing_to_forget'
   /** The events that must stay exceed the token limit. */
   | 'over_budget'
@@ -43,7 +46,10 @@ export type CondenserDecision =
  */
 export interface Condenser {
   readonly handlesRequests: boolean
-  /** Rejects with the signal's reason, or with an error of a caller's function except the summariser. */
+  /**
+   * Rejects with the signal's reason if the signal is aborted. Also rejects if a function of the caller other
+   * than the summariser throws.
+   */
   condense(
     state: State,
     options?: { readonly signal?: AbortSignal },

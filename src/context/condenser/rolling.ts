@@ -30,7 +30,10 @@ export interface CondensationLimits extends Permissions {
   readonly write?: WriteMessages
   /** Number of events at the start of the view that stay, rounded up to a cut point. Default: 2. */
   readonly keepFirst?: number
-  /** Minimum share, in (0, 1), of the view that an optional condensation must forget. Default: 0.1. */
+  /**
+   * Minimum share of the view's events, above 0 and below 1, that an optional condensation must forget.
+   * Default: 0.1.
+   */
   readonly minimumProgress?: number
 }
 
@@ -74,7 +77,9 @@ export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promi
 /** Options of `rollingCondenser`. */
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
-  /** Maximum retries of a failed or too long summary. Each halves the input and output. Default: 3. */
+  /**
+   * Maximum retries of a failed or too long summary. Each halves the maximum input and output. Default: 3.
+   */
   readonly retries?: number
 }
 

@@ -62,7 +62,10 @@ export function summaryRequest(
   return { ...input, prompt: buildSummaryPrompt(input) }
 }
 
-/** Below this limit, a text is cut without a notice, which would fill most of it. */
+/**
+ * If a text's limit is below this length, the text is cut without a notice, because the notice would fill
+ * most of the limit.
+ */
 const SHORT_LENGTH = 120
 
 export function excerpt(text: string, limit: number): string {

@@ -16,7 +16,9 @@ export type ReportHit = (start: number, end: number, secret: string, rank: Rank)
 /** Reports every hit in a text. O(length). */
 export type Finder = (text: string, report: ReportHit) => void
 
-/** Returns ascending, disjoint secrets outside of masks. Decodes one level of encoding. O(length). */
+/**
+ * Returns ascending, disjoint ranges of secrets, outside of masks. Decodes one level of encoding. O(length).
+ */
 export function findSecrets(text: string, finders: readonly Finder[]): Hit[] {
   const hits: Hit[] = []
   if (finders.length === 0) return hits
@@ -87,7 +89,10 @@ export const MIN_SECRET = 8
 const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
-/** Finds each secret unchanged, with `+` for spaces, and in base64, where the hit is all encoded text. */
+/**
+ * Finds each secret in three forms: unchanged, with `+` for spaces, and in base64 (the hit is the whole
+ * encoded text).
+ */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()
   for (const secret of secrets)

@@ -4,7 +4,10 @@ import { unmasked } from './mask.ts'
 
 interface SecretForm {
   readonly name: string
-  /** Matches each text that may contain this form, ignoring case. The triggers of all forms are one check. */
+  /**
+   * Matches each text that may contain this form, ignoring case. The triggers of all forms are checked first,
+   * as one expression.
+   */
   readonly trigger: RegExp
   /** The match is masked or, if it has a group named `secret`, only this group. */
   readonly pattern: RegExp | Finder
@@ -121,7 +124,10 @@ function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
 
 const BOUNDARY =
   /-----(?:(BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)|BEGIN |END [A-Z0-9 ]{0,99}-----)/g
-/** Lines of a private key whose END line is missing; `CUT_LINE` matches the last, which may be cut. */
+/**
+ * Matches a line of a private key whose END line is missing. `CUT_LINE` matches the key's last line, which
+ * may be cut.
+ */
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 

@@ -101,7 +101,10 @@ function treatmentOf(key: string, parent: Treatment | undefined): Treatment | un
   return parent === 'bytes' || parent === 'secret' ? parent : undefined
 }
 
-/** One secret unsigns all blocks, since a provider accepts them only unchanged; sealed ones become masks. */
+/**
+ * A provider accepts thinking blocks only if all are unchanged. So if one contains a secret, all lose their
+ * signatures, and an encrypted block becomes a mask.
+ */
 function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
   const texts = blocks.map((block) => redactedThinking(block, rules))
   return texts.every((text) => text === null) ? blocks : unsignedBlocks(blocks, rules.mask, texts)

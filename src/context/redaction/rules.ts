@@ -15,7 +15,9 @@ import { isPartOfMasks, masker, type Masker } from './mask.ts'
 
 /** Options of `redactionRules`: what is secret. */
 export interface RedactionOptions {
-  /** Literal secrets of 8 or more characters, trimmed; also found escaped, percent-encoded or in base64. */
+  /**
+   * Literal secrets of 8 or more characters, trimmed. Also found if escaped, percent-encoded or in base64.
+   */
   readonly secrets?: readonly string[]
   /**
    * Patterns whose matches are masked. If a pattern has a group named `secret`, only this group is masked.

@@ -73,7 +73,10 @@ class Share {
   #expiry: ReturnType<typeof setTimeout> | undefined
   #share = 0
   #live = 0
-  /** Until this `performance.now()`, shards may become free, because the number of processes has changed. */
+  /**
+   * Until this time of `performance.now()`, shards may still become free, because the number of processes has
+   * changed.
+   */
   #unsettledUntil = 0
 
   constructor(parts: FollowerParts) {
@@ -341,7 +344,9 @@ export interface Follower {
   readonly shards: number
   /** Resolves when the follower has ended: its handler calls are done, and its leases are released. */
   readonly closed: Promise<void>
-  /** Ends the follower after its handlers, which must not await it. Resolves when `closed` does. */
+  /**
+   * Ends the follower after its running handlers, which must not await `close`. Resolves when `closed` does.
+   */
   close(): Promise<void>
 }
 

@@ -85,7 +85,10 @@ export async function holdLease(
 
 const BRIEF = 'brief-'
 
-/** Owner of a brief lease, such as a recovery's, for which a run waits without `already_running` (I5). */
+/**
+ * Returns the owner of a brief lease, which a recovery holds, for example. While a brief lease is held, a run
+ * waits and does not fail with `already_running` (law I5).
+ */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
@@ -136,7 +139,10 @@ function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyEr
   )
 }
 
-/** Milliseconds between two attempts; doubled while the lease's expiry stays the same. */
+/**
+ * `MIN_PAUSE` and `MAX_PAUSE`: first and longest pause between two attempts, in milliseconds. The pause
+ * doubles while the lease's expiry stays the same.
+ */
 const MIN_PAUSE = 100
 const MAX_PAUSE = 5_000
 /** Maximum milliseconds between two checks of a lease, because its owner may release it early. */

@@ -248,7 +248,8 @@ export async function runLoop(
     await lease.release()
     iterations = result.iterations
     isAfterCrash = false
-    // A caller that started a run during the lease got `already_running`; its work is picked up here.
+    // A caller that started a run while the lease was still held got `already_running`, so its work is picked
+    // up here.
     const state = await awaitWork(replica, options)
     // Stop if this round appended nothing, because the next would append nothing either. If another run has
     // begun in the meantime, that run continues.
@@ -528,7 +529,10 @@ function isPausedSince({ log: { entries } }: State, from: number): boolean {
   return false
 }
 
-/** Ends pending calls that need no confirmation after an error; holds new calls after a pause. */
+/**
+ * After an error, ends the pending calls that need no confirmation. After a pause, marks new calls as held,
+ * so that the next run may start them.
+ */
 async function settlePendingCalls(run: RunContext): Promise<void> {
   await add(run, (state) => {
     const { status, callStatuses } = state.header

@@ -35,7 +35,10 @@ export interface RunOptions {
    * thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /** Log length at the request: a later pause or interrupt prevents the run. Default: current length. */
+  /**
+   * Log length when the run was requested. After a later pause or interrupt, the run does not start. Default:
+   * current length.
+   */
   readonly from?: number
   /**
    * `replied` (default): the run ends when the agent has replied, even if calls are working. `settled`: the
@@ -82,7 +85,9 @@ export type RunCondenserDecision =
         readonly message: string
         readonly triggers: readonly string[]
         readonly required: boolean
-        /** `later`: the summariser may succeed next time. Repeated failures are logged once. */
+        /**
+         * `later`: the summariser failed, and a later attempt may succeed. Repeated failures are logged once.
+         */
         readonly again?: 'never' | 'later'
       }
     }

@@ -6,7 +6,9 @@ import { isExecutable, isFinishCall } from '../turn.ts'
 import type { RunContext } from './context.ts'
 import { type Policy, toPolicy } from './policy.ts'
 
-/** The pending calls by what the run does with them, each in one list, in log order. */
+/**
+ * The pending calls, grouped by what the run does with them. Each call is in exactly one list, in log order.
+ */
 export interface CallPlan {
   readonly execute: readonly CallEntry[]
   readonly confirm: readonly CallEntry[]

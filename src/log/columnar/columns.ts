@@ -76,7 +76,10 @@ export const bytesIn = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Ui
 export const int32sOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Array =>
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 
-/** Serializes texts as two sections: the encoding and the end of each text, and all texts. O(length). */
+/**
+ * Serializes texts as two sections. The first has the common encoding and the end of each text; the second
+ * has the joined texts. O(length).
+ */
 export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
   const ends = new Int32Array(texts.length + 1)
   let end = 0

@@ -74,7 +74,10 @@ export function aligned(bytes: Uint8Array): Uint8Array {
   return isUsable ? bytes : new Uint8Array(bytes)
 }
 
-/** A 64-bit checksum in four lanes. It detects every change of a single word, but no tampering. */
+/**
+ * A 64-bit checksum of all words, in four lanes. Its steps are invertible, so it detects every change of a
+ * single word. It detects damage, not tampering.
+ */
 function checksum(words: Int32Array): Seal {
   const whole = words.length & ~3
   let a = 0x2c1b3c6d ^ words.length

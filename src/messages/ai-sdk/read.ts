@@ -7,7 +7,10 @@ import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../
 import { addDelta, closeBlock, collectStream, type DeltaFields, itemsByIndex, newItem } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
-/** A step of `generateText` or `streamText` of the `ai` package. Undeclared fields are also read. */
+/**
+ * A step of `generateText` or `streamText` of the `ai` package. Fields that are not declared here are read,
+ * too.
+ */
 export interface AiSdkStep {
   readonly content: readonly object[]
 }
@@ -153,7 +156,10 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
   return isObject(value) ? [replyPart.other(value)] : []
 }
 
-/** Anthropic's signature is stored in a thinking block if it is the only provider data, else in `more`. */
+/**
+ * Anthropic's signature or redacted data is stored in a thinking block if it is the only provider data.
+ * Otherwise all provider data is stored in `more`.
+ */
 function reasoningPart(thinking: string, more: JsonObject | null): ReplyPart {
   const options = objectOf(more?.['providerOptions'])
   const { signature, redactedData, ...rest } = objectOf(options['anthropic'])

@@ -15,7 +15,10 @@ import {
 import type { ReplyAbout, SpokenProvider, Wire } from '../provider.ts'
 import type { ModelPart } from '../model.ts'
 
-/** Key of a call's arguments as text, which a stream sends. A whole reply sends an object. */
+/**
+ * Key of a call's arguments as raw text. A stream sends this text, and a whole reply sends the arguments as
+ * an object.
+ */
 const ARGUMENT_TEXT = Symbol('written')
 
 type Content = Wire & { readonly [ARGUMENT_TEXT]?: string }
@@ -69,7 +72,10 @@ const resultOf = (tool_use_id: unknown): Wire => ({
 
 const isBlank = (part: ModelPart): boolean => typeof part === 'string' && part.trim() === ''
 
-/** Returns the blocks of the paused replies at a request's end, whose turn the next reply continues. */
+/**
+ * Returns the blocks of the paused replies at a request's end. The next reply continues their turn, and can
+ * have thoughts only if the turn begins with a thought.
+ */
 function turnAtEnd(messages: readonly Wire[]): readonly Wire[] {
   const start = messages.findLastIndex(({ role }) => role !== 'assistant') + 1
   return messages

@@ -247,7 +247,10 @@ const cites = ({ body }: Block): boolean => asObject(body['citations'])['enabled
 interface Target {
   /** Whether the model accepts a final assistant message; Claude 4.6 and later do not. Default: true. */
   readonly prefill?: boolean
-  /** Whether a tool loop at the end needs its thinking, as with a thinking budget. Default: false. */
+  /**
+   * Whether the model has a thinking budget. If so, a request that ends in a tool loop must include the
+   * loop's thinking. Default: false.
+   */
   readonly thinking?: boolean
   /** Whether `messages` may contain system messages, as for Claude Opus 4.8 and later. Default: false. */
   readonly systemMessages?: boolean

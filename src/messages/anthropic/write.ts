@@ -41,7 +41,10 @@ export function toAnthropic(
 interface AnthropicState extends MarkState {
   /** Whether documents have citations enabled; null before the first document. */
   cites: boolean | null
-  /** System blocks to write before the next reply or at the end, the only positions that are accepted. */
+  /**
+   * System blocks to write before the next reply or at the end, because the provider accepts system messages
+   * only there.
+   */
   waiting: AnthropicBlock[]
   last: AssistantTurn | undefined
 }
@@ -158,7 +161,10 @@ function noThinking(): Written<AnthropicBlock> {
   return { block: block as AnthropicBlock, digest: () => thinkingDigest(block) }
 }
 
-/** Trims a last paused reply, where white space is refused, and earlier ones, to keep the prefix. */
+/**
+ * Trims a paused reply, because the provider refuses trailing white space in a final message. Trims earlier
+ * paused replies too, so that the prefix stays the same.
+ */
 function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock>[] {
   const last = blocks.at(-1)
   if (last?.block.type !== 'text') return blocks
@@ -212,7 +218,10 @@ function timeOf(piece: Piece): CacheTime | null {
 
 type Cite = (block: AnthropicBlock) => AnthropicBlock
 
-/** The first document decides on citations, so that a longer history changes no earlier block. O(1). */
+/**
+ * Makes a request's documents agree on citations, which the provider requires on all documents or on none.
+ * The first document decides, so that a longer history changes no earlier block. O(1) per block.
+ */
 const citing =
   (state: AnthropicState): Cite =>
   (block) => {

@@ -10,7 +10,9 @@ import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import { isSigned, LIMITS, withBytes } from './blocks.ts'
 import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockResultBlock } from './rules.ts'
 
-/** Added to a message with a document but no text, because the provider rejects such a message. */
+/**
+ * Text that is added to a message with a document but no text, because the provider rejects such a message.
+ */
 const FILE_TEXT = '[A file:]'
 
 /**
@@ -30,7 +32,10 @@ export function toBedrock(messages: readonly NeutralMessage[], options: WriteOpt
   return writeRequest({ limits: LIMITS, start: begin }, messages, options)
 }
 
-/** Whether results can have images and a status (Claude, Nova); true for an ARN, which hides the model. */
+/**
+ * Whether a result can have images and a status, which only Claude and Nova accept. Also true for the ARN of
+ * a profile, which can hide the model's name.
+ */
 const takesRichResults = (model = ''): boolean => /claude|nova/i.test(model) || !/\.[^/]*$/.test(model)
 
 function start(list: BedrockMessage[], hasRichResults: boolean) {

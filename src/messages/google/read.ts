@@ -50,7 +50,10 @@ function argumentPieces(): ArgumentPieces {
 
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
-/** Matches only the start of a quoted step, because a long match could overflow the stack. */
+/**
+ * Matches a step of a path. It matches only the start of a quoted step, because a long match could overflow
+ * the stack.
+ */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
 /** Maximum length of a JSON path. Longer paths could nest arguments too deep to be written. */
@@ -111,7 +114,10 @@ function valueAfter(before: unknown, { stringValue, numberValue, boolValue, null
   return value === undefined && nullValue !== undefined ? null : value
 }
 
-/** A text in pieces, which are joined when it is written as JSON, so that the cost is linear. */
+/**
+ * A text that may continue. Its pieces are joined only when it is written as JSON, so that the cost is
+ * linear.
+ */
 class StreamedText {
   readonly pieces: string[] = []
   toJSON(): string {

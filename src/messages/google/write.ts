@@ -109,7 +109,10 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
   return saysMore(turn) ? parts : withAnswer(parts, (text) => ({ text }))
 }
 
-/** The provider refuses an image that has lost its signature, so the image gets the placeholder. */
+/**
+ * A signed image gets the placeholder signature, because the provider would refuse the image without a
+ * signature.
+ */
 function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {
   const isImage = thoughtSignature !== undefined && 'inlineData' in rest
   return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest

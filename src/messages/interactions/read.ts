@@ -121,7 +121,10 @@ export const DELTAS: DeltaFields = {
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
   const { all: steps, byIndex, open, end, find } = itemsByIndex(({ type }) => type, 'function_call')
-  /** Of earlier interactions: the SDK continues a long reply in a new one, whose indexes begin at 0. */
+  /**
+   * Number of steps, and usage, of the earlier interactions of this reply. The SDK continues a long reply in
+   * a new interaction, whose indexes begin at 0.
+   */
   let earlier: { readonly steps: number; readonly usage: JsonObject } = { steps: 0, usage: {} }
   const begin = (index: unknown, step: RawObject) => addPart(open(index, {}, step['id']), step)
   const extend = (index: unknown, delta: RawObject): readonly StreamingDeltaEvent[] => {

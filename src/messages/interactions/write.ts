@@ -60,7 +60,9 @@ function joinContents(blocks: readonly (InteractionsBlock & { begins?: boolean }
 function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<InteractionsBlock>[] {
   const { message } = turn
   let begins = false
-  /** Moves the `begins` of an omitted blank text to the next content of its output. */
+  /**
+   * If the blank text that began an output is omitted, adds its `begins` to the next content of the output.
+   */
   const begin = <T extends InteractionsBlock | JsonObject>(block: T): T => {
     if (!begins || !isContent(block)) return block
     begins = false

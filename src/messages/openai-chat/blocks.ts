@@ -83,7 +83,9 @@ export const KINDS = {
   annotations: wholePart({ annotations: objects }),
   /** The server deletes audio after a while, and then refuses the id of that audio. */
   audio: { in: 'words', side: 'assistant' },
-  /** Field of the reasoning in the reply. `true` replaces its text, which the events contain. */
+  /**
+   * Field in which the reply had its reasoning. `true` replaces the text, which the reply's events contain.
+   */
   reasoning_content: { in: 'part', side: 'assistant' },
   reasoning: { in: 'part', side: 'assistant' },
   /** GitHub Copilot's reasoning, and its signature. */

@@ -89,7 +89,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     const [id, name] = [stringOf(piece['id']), stringOf(named)]
     const input = argumentPiece(args) + argumentPiece(customInput)
     const index = textOfInput(piece['index'] ?? '')
-    // Some servers send no index, or one index for all calls. Then another id means another call.
+    // Some servers send no index, and others send one index for all calls. Then another id means another
+    // call.
     const sameId = id === '' ? undefined : byKey.get(`${index} ${id}`)
     const sameIndex = index !== '' ? byKey.get(index) : id === '' ? calls.at(-1) : undefined
     const known = sameId ?? sameIndex
@@ -165,7 +166,9 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
 
 const isAnother = (one: string, other: string): boolean => one !== '' && other !== '' && one !== other
 
-/** Drops the last item of interrupted reasoning, because half a signature is invalid. */
+/**
+ * Signed reasoning that broke off loses its last item, because half a signed or encrypted value is invalid.
+ */
 function wholeField(field: string, values: readonly unknown[], isWhole: boolean): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
   if (field !== 'thinking_blocks' && field !== 'reasoning_details') return joinValues(values)
@@ -174,7 +177,10 @@ function wholeField(field: string, values: readonly unknown[], isWhole: boolean)
   return isWhole ? items : items.slice(0, -1)
 }
 
-/** Joins pieces of one type and index, because a signature needs its text. Another id begins an item. */
+/**
+ * Joins the pieces that have the same type and index, because the provider refuses a signature without the
+ * whole text that it signs. A piece with another id begins another item.
+ */
 function wholeItems(pieces: readonly unknown[]): unknown[] {
   const items: { id: string; readonly pieces: unknown[] }[] = []
   const byKey = new Map<unknown, (typeof items)[0]>()

@@ -136,7 +136,10 @@ function partOf({ pieces }: StreamItem, list: string, part: string): number {
   return index
 }
 
-/** Finds items by id, or else by index. Another type or call id begins a new item. */
+/**
+ * Collects items by id, or by index if the id is unknown. An event with a different type or call id begins a
+ * new item.
+ */
 function streamedItems() {
   const items: StreamItem[] = []
   const byId = new Map<string, StreamItem>()
@@ -367,7 +370,10 @@ const resultOf = (item?: RawObject) => {
   return { text: stringOf(output) || textOfContents([{ content: output }]), isError: false }
 }
 
-/** The first part has the message's phase, and its id if `isNamed` or if it is not one plain text. */
+/**
+ * The first part also has the message's phase, and the message's id if `isNamed` or if the message is not a
+ * single plain text.
+ */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])
   const inner = parts.map((part) =>
@@ -394,7 +400,10 @@ function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
   return replyPart.other(part)
 }
 
-/** The tool and the field of the arguments, by type of call. Null: the call itself names the tool. */
+/**
+ * For each type of call, its tool and the field with its arguments. The tool is null for a custom call, which
+ * names its tool.
+ */
 const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: string]> =
   /* @__PURE__ */ new Map([
     ['custom_tool_call', [null, 'input']],

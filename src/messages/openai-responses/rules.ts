@@ -198,7 +198,10 @@ export type ResponsesText = Extract<ResponsesPart, { type: 'input_text' }>
 export type ResponsesPart = ShapeOf<typeof part>
 export type ResponsesOutputPart = ShapeOf<typeof spoken>
 export type ResponsesPhase = ShapeOf<typeof phase>
-/** The short form is a string. A message that would lose something has its original form and an id. */
+/**
+ * A message in the short form, with its text as a string. If this form would lose something, the message is
+ * in its original form, which needs an id.
+ */
 type ResponsesReplyMessage = { phase?: ResponsesPhase } & (
   | { content: string }
   | { id: string; status: 'completed' | 'incomplete'; content: ResponsesOutputPart[] }

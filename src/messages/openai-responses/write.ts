@@ -42,7 +42,10 @@ interface ReplyItems {
   readonly outputs: ReadonlyMap<Call, JsonObject>
 }
 
-/** The provider rejects ids after omitted reasoning, and reasoning without a following item. */
+/**
+ * Items after omitted reasoning lose their ids, because the provider rejects such an id without the reasoning
+ * before the item. Reasoning without a following item is left out.
+ */
 function replyItems(
   turn: AssistantTurn,
   keepsSigned: boolean,
@@ -181,7 +184,10 @@ const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): 
   encrypted_content: encrypted_content ?? '',
 })
 
-/** Returns a function call if the type cannot represent the result, or needs an id that is lost. */
+/**
+ * A typed call is sent as a function call if its type cannot represent the result, or requires an id that
+ * must not be sent.
+ */
 function callItem(
   call: Call,
   result: Result | undefined,
@@ -216,7 +222,10 @@ function callItem(
   }
 }
 
-/** Field with the id of the approval request or tool search that an item makes or answers, by type. */
+/**
+ * For each type of item, the field with the id of the approval request or tool search that the item makes or
+ * answers.
+ */
 const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   mcp_approval_request: 'id',
   mcp_approval_response: 'approval_request_id',

@@ -4,7 +4,10 @@ import type { UIChunk, UIDataPart, UIPart, UIReasoningPart, UITextPart, UIToolPa
 
 interface UIAdvance {
   readonly chunks: readonly UIChunk[]
-  /** The client's parts after the chunks. A retracted step may have left an additional `step-start`. */
+  /**
+   * The client's parts after the client has applied the chunks. A retracted step may have left an additional
+   * `step-start`.
+   */
   readonly parts: readonly UIPart[]
 }
 
@@ -40,7 +43,10 @@ export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvan
 
 const STEP: UIPart = { type: 'step-start' }
 
-/** Adds live content without an event; while `paused`, before the pause or interrupt. O(parts). */
+/**
+ * Adds live content that has no event yet to a reply's parts. While `paused`, this content belongs to the
+ * interrupted reply, so it precedes the part of the pause or interrupt. O(parts).
+ */
 export function withLive(
   parts: readonly UIPart[],
   live: readonly (UITextPart | UIReasoningPart)[],

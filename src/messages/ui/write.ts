@@ -146,7 +146,10 @@ function addItem(state: State, items: TimelineItem[], item: TimelineItem): void 
 
 const isMark = ({ type }: TimelineItem): boolean => type === 'pause' || type === 'interrupt'
 
-/** Returns the turn of the latest user message that the item's model had read; if unknown, the latest. */
+/**
+ * Returns the turn of the latest user message that the item's model had read, or the latest turn if this is
+ * unknown.
+ */
 function turnOf(state: State, turns: readonly UITurn[], item: TimelineItem): UITurn | undefined {
   const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
   const requestedAfter = reply?.after
@@ -193,7 +196,8 @@ function uiParts(
     }
     open = null
     if (isMark(item) && parts.length > 0) {
-      // A pause or interrupt belongs to the step that it ends: clients still receive the text before it.
+      // A pause or interrupt belongs to the step that it ends, so that a client can still receive the last
+      // text before it.
       parts.push(dataPart(item))
       continue
     }

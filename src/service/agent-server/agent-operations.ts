@@ -117,7 +117,10 @@ function withLlm(start: JsonObject, llm: JsonObject): JsonObject {
 const MAX_ITERATIONS = 3
 const TIMEOUT = 120_000
 
-/** Asks the agent in a copy of the conversation, where no call can be confirmed: no tool is executed. */
+/**
+ * Asks the agent in a copy of the conversation. Every call in the copy needs a confirmation that nobody can
+ * give, so no tool is executed.
+ */
 async function askAside(
   lifecycle: Lifecycle,
   conversationId: string,

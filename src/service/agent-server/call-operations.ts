@@ -19,7 +19,10 @@ import { callTokenBody, cancelBody, completeBody } from '../request-schema.ts'
 
 const PREFIX = 'ct-colloquy-'
 
-/** Tokens to complete background calls: only hashes are stored, and a new token replaces the one before. */
+/**
+ * Tokens to complete background calls. A new token for a call replaces the previous one. The store contains
+ * only hashes of tokens.
+ */
 export class CallTokens {
   readonly #store: Store
   readonly #records: Records<{ readonly hash: string; readonly expires_at: string }>

@@ -28,8 +28,10 @@ interface Created {
 }
 
 /**
- * Creates a conversation unless it exists, and appends its first message. A repeated request does what a
- * crash left out. @throws HttpProblem 413, 422, 429.
+ * Creates a conversation unless it exists, and appends its first message. After a crash, a repeated request
+ * does what is still missing.
+ * @throws HttpProblem 413 for a start request that is too large, 422 for a reserved id or an unknown parent,
+ *   429 for too many runs.
  */
 export async function create(lifecycle: Lifecycle, body: StartBody): Promise<Created> {
   const { engine } = lifecycle

@@ -70,7 +70,8 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     otherwise: { 409: 'The conversation is running, or there is no agent', ...FULL },
     async work({ conversation }) {
       const { header, log } = await conversation.state()
-      // Running a conversation that waits for confirmation first appends the approval of its calls.
+      // Running a conversation that waits for confirmation approves its calls. The approval is appended before
+      // the run begins.
       if (header.status !== 'waiting_for_confirmation')
         return lifecycle.runs.start(conversation, log.entries.length)
       lifecycle.runs.checkAgent()

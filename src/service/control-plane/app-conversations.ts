@@ -59,7 +59,10 @@ export const APP_CONVERSATION = objectOf({
   observability_span_name: 'string?',
 })
 
-/** Maximum number of conversations opened at once: more could push others out of memory. */
+/**
+ * Maximum number of conversations opened at once. More could push conversations that are in use out of
+ * memory.
+ */
 export const AT_ONCE = 10
 
 const ITSELF: SandboxState = { ...NO_STATE, status: 'RUNNING' }

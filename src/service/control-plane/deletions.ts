@@ -58,7 +58,10 @@ export class Deletions {
     })
   }
 
-  /** Deletes what the service stores for each conversation that `work` passes to `onDelete`. */
+  /**
+   * Calls `work` with a function `onDelete`. Deletes what the service stores for each conversation that
+   * `work` passes to `onDelete`.
+   */
   async deleteEach<R>(work: (onDelete: NonNullable<DeletionOptions['onDelete']>) => Promise<R>): Promise<R> {
     const jobs: Job<Deletion>[] = []
     try {

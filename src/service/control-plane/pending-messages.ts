@@ -13,7 +13,10 @@ import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
 
 export const MAX_PENDING = 10
-/** Maximum characters of a queue of several messages, because each change writes the whole queue. */
+/**
+ * Maximum characters of a queue as JSON, unless it contains only one message. Each change writes the whole
+ * queue.
+ */
 export const MAX_PENDING_TEXT = 2 ** 22
 
 /** Maximum number of milliseconds between two checks of a sandbox that messages wait for. */

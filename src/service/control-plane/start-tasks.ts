@@ -263,14 +263,20 @@ export class StartTasks {
     return task === null || isOver(task) ? null : task
   }
 
-  /** @throws HttpProblem 409 for a used id, 413, 422 for an unknown parent or sandbox. */
+  /**
+   * @throws HttpProblem 409 for a used id, 413 for a request that is too large, 422 for an unknown parent or
+   *   sandbox.
+   */
   async create(request: StartRequest, origin: string): Promise<StartTask> {
     const job = await this.#add(request, origin)
     this.worker.start(job)
     return publicTask(job.record)
   }
 
-  /** Starts a task, and yields it after each step until it is over or this process stops. */
+  /**
+   * Starts a task, and yields the task after each step until it is over or this process stops. @throws as
+   * `create`.
+   */
   async follow(request: StartRequest, origin: string): Promise<AsyncGenerator<StartTask, void, undefined>> {
     const job = await this.#add(request, origin)
     const task = job.record

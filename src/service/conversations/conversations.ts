@@ -40,7 +40,10 @@ export async function openConversation(
   return { conversation, ...(isChanged ? await conversation.look() : { state, record }) }
 }
 
-/** A conversation in memory is not looked up: the append fails if it was deleted. @throws HttpProblem 404. */
+/**
+ * Does not look up a conversation that is in memory, because the append fails if it was deleted.
+ * @throws HttpProblem 404; what `append` throws.
+ */
 export async function appendTo<T>(
   lifecycle: Lifecycle,
   id: string,
@@ -84,7 +87,10 @@ interface ClientMessage {
   readonly sender?: string | undefined
 }
 
-/** Appends nothing if no slot is free for the run. @throws as `conversation.sendMessage`; HttpProblem 429. */
+/**
+ * If no slot is free for the run, appends nothing.
+ * @throws ColloquyError as `conversation.sendMessage` does; HttpProblem 429 for too many runs.
+ */
 export async function sendMessage(
   { runs }: Lifecycle,
   conversation: Conversation,
@@ -112,7 +118,10 @@ interface OutgoingMessage {
   readonly signal: AbortSignal
 }
 
-/** Appends a message once per key, even after a crash. With `run`, resolves once a run will handle it. */
+/**
+ * Appends a message only once per key, even after a crash. With `run`, resolves as soon as it is certain that
+ * a run will handle the message.
+ */
 export async function sendOnce(
   { engine, runs }: Lifecycle,
   conversation: Conversation,

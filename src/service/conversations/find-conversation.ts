@@ -9,7 +9,10 @@ const MAX_COUNT = 0xfff
 let lastTime = 0
 let counter = 0
 
-/** UUID version 7 (RFC 9562). A process's ids sort by creation, even if its clock stops or moves back. */
+/**
+ * UUID version 7 (RFC 9562): 48 bits of milliseconds, then a 12-bit counter from a random start. A process's
+ * ids sort by creation, even when its clock stops or moves back.
+ */
 export function newConversationId(now = Date.now()): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   const [high = 0, low = 0] = bytes.subarray(6, 8)
@@ -46,7 +49,10 @@ export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-'
 /** The control plane's form: a UUID in lowercase without dashes; other ids unchanged. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
-/** A stored id in the control plane's form; a UUID stored in uppercase is found only unchanged. */
+/**
+ * Returns a stored id in the control plane's form. A UUID stored in uppercase stays unchanged, because no other
+ * form would find it.
+ */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
 /** Finds a conversation by its id; a UUID may be in any form. Null for an unknown or invalid id. */

@@ -29,7 +29,10 @@ const MAX_CACHED = 10_000
 
 const counts = new WeakMap<Store, LRUCache<string, Promise<CountedUsage>>>()
 
-/** Returns the total usage, and the usage by usage id or, if no usage id is known, by model. */
+/**
+ * Returns the total usage (`metrics`), and the usage by usage id (`usage_to_metrics`) or, if no usage id is
+ * known, by model.
+ */
 async function statsOf(
   store: Store,
   { id, createdAt, metadata }: Pick<ConversationRecord, 'id' | 'createdAt' | 'metadata'>,

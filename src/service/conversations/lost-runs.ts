@@ -14,7 +14,10 @@ import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { wasHandled } from './run-progress.ts'
 import { isOfService, positionOf, type Runs, type WantedRun } from './runs.ts'
 
-/** A conversation with background calls. Completions at `from` or later have not been handled. */
+/**
+ * A conversation with calls that are running in the background. Completions at `from` or later in its log
+ * have not been handled.
+ */
 interface WatchedConversation {
   readonly conversation_id: string
   readonly from: number

@@ -15,7 +15,10 @@ import type { Starts } from './starts.ts'
 /** Milliseconds that a request waits for work that can continue without it. */
 const RESPONSE_TIME = 1_000
 
-/** When the lease in an `already_running` error expires, in epoch milliseconds; 0 if unknown. */
+/**
+ * Time when the lease in an `already_running` error expires, in milliseconds since 1970 on the store's clock;
+ * 0 if unknown.
+ */
 const expiryOf = (error: unknown): number =>
   hasCode(error, 'already_running') && typeof error.data['expiresAt'] === 'number'
     ? error.data['expiresAt']
@@ -40,7 +43,10 @@ class Slots {
     this.#limit = limit
   }
 
-  /** Acquires a slot until the returned function is called. @throws HttpProblem 429 when no slot is free. */
+  /**
+   * Acquires the slot of a conversation, or of a symbol, until the returned function is called.
+   * @throws HttpProblem 429 when no slot is free.
+   */
   acquire(key: string | symbol): () => void {
     const users = this.#users.get(key) ?? 0
     if (users === 0 && this.#users.size >= this.#limit)
@@ -111,7 +117,10 @@ export interface RunRequest {
   readonly from: number | null
 }
 
-/** Reserves a slot for a run, and stores the id of the event that requests it; null stores nothing. */
+/**
+ * Reserves a slot for a run, and stores the id of the event that requests the run. A request that appends no
+ * event passes null, which only reserves the slot. @throws HttpProblem 429; what the store throws.
+ */
 export type Reserve = (eventId: string | null) => Promise<void>
 
 const noSlot = (): void => undefined
@@ -138,7 +147,10 @@ export async function positionOf(
   return event === null ? null : event.seq + 1
 }
 
-/** A run for which callers wait until it has a lease, or its request is stored. */
+/**
+ * A run for which callers wait until it has a lease, or until its request is stored and thus survives a
+ * crash.
+ */
 interface RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
   from: number
@@ -373,7 +385,9 @@ export class Runs {
     await endsWithin(milliseconds, this.#live.get(id) ?? new Promise(() => undefined))
   }
 
-  /** Conversations whose lease this service may hold: the agent has returned a step for them. */
+  /**
+   * Ids of conversations whose lease this service may hold, because the agent has returned a step for them.
+   */
   get ids(): readonly string[] {
     return [...this.#begun]
   }
@@ -444,7 +458,10 @@ export class Runs {
     }
   }
 
-  /** Tries to join once. Returns false, after at most `wait` milliseconds, if the caller must try again. */
+  /**
+   * Tries to join once. Returns false if the caller must try again.
+   * @param wait maximum milliseconds to wait before returning false
+   */
   async #isJoined(conversation: Conversation, command: RunCommand, wait: number): Promise<boolean> {
     const { id } = conversation
     const { from } = command

@@ -20,7 +20,10 @@ export interface StartMetadata {
 
 type Planned = Pick<ConversationRecord, 'id' | 'metadata'>
 
-/** Stores what agents receive of start requests. Without a sealing key, secrets exist only in memory. */
+/**
+ * Stores the fields of a start request that agents receive. Responses contain these fields without secrets.
+ * Without a sealing key, secrets are held only in this process's memory.
+ */
 export class Starts {
   readonly #store: Store
   readonly #box: SecretBox

@@ -1,4 +1,6 @@
-/** Serves long strings of events, whole or in byte ranges, to callers that may read the conversation. */
+/**
+ * Serves long strings in events, or byte ranges of these strings, to callers that may read the conversation.
+ */
 
 import { DATA_URL, imageTypeOf } from '../../messages/files.ts'
 import { decodeBase64 } from '../../messages/text-files.ts'
@@ -77,7 +79,10 @@ const MAX_KNOWN = 10_000
 /** Characters that are searched again with the next piece. The name `encrypted_content` has fewer. */
 const OVERLAP = 32
 
-/** Masks encrypted content. A blob without any is searched only once, others at each read. */
+/**
+ * Masks encrypted content. A blob without encrypted content is searched only once, any other blob at each
+ * read.
+ */
 function maskedBlobs(store: Pick<Store, 'readBlob'>): Store['readBlob'] {
   const clean = new Set<string>()
   return async (id, hash, range) => {

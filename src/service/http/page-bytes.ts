@@ -67,7 +67,10 @@ interface PageParts<R, T> {
   readonly isCompared: boolean
 }
 
-/** Returns a page, which may be short for large items, and empty if too many items were checked. */
+/**
+ * Returns a page. It may be short if items are large, and even empty if the maximum number of items was
+ * checked.
+ */
 export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): Promise<PageBody<T>> {
   const { limit, read, show, isCompared } = parts
   const items: T[] = []

@@ -33,7 +33,10 @@ const MAX_PART = 64
 const MAX_VALUE = 100
 const MAX_MESSAGE = 1_000
 
-/** Redacts and shortens a text, which may quote secrets or megabytes of a request. */
+/**
+ * Redacts and shortens a text, which may quote secrets or megabytes of a request. Reads only the start of the
+ * text.
+ */
 export const redactForClient = (text: string, limit = MAX_MESSAGE): string =>
   ellipsize(redactText(text.slice(0, 8 * limit), RULES), limit)
 

@@ -29,9 +29,14 @@ export class Closing extends Error {
 }
 
 export interface Channel {
-  /** Opens the channel and returns its frames. @throws `Closing`; HttpProblem. */
+  /**
+   * Opens the channel and returns its frames. @throws `Closing`; HttpProblem, such as 422 for a bad value.
+   */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
-  /** Handles a frame after `open`. Returns why it is invalid, or null. @throws errors of its operation. */
+  /**
+   * Handles a client's frame; call it after `open`. Returns why the frame is invalid, or null. @throws errors
+   * of the operation that the frame requests.
+   */
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array
   readonly slow: Close

@@ -8,7 +8,9 @@ import type { FailureText } from '../http/problem.ts'
 import { commandBody, sessionMessage, socketMessage } from '../request-schema.ts'
 import type { Commands } from '../sandbox-files/command-operations.ts'
 
-/** Returns a frame's JSON, or why it is invalid; null for a second authentication frame. */
+/**
+ * Returns the JSON of a client's frame, or why the frame is invalid; null for a second authentication frame.
+ */
 function readMessage(text: string): { readonly value: JsonValue } | FailureText | null {
   const read = readFrame(text)
   return 'value' in read && isObject(read.value) && read.value['type'] === 'auth' ? null : read

@@ -77,7 +77,10 @@ export async function startAfter(
   return (await firstSince(store, id, timestamp, end)) - 1
 }
 
-/** The first position of an event since a time. Reads all such events: times in a log may decrease. */
+/**
+ * Returns the first position whose event has this time or a later one. Reads all such events, because the times
+ * in a log may decrease.
+ */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1
   const read = (page: object) => store.search({ conversationId: id, timestampGte, ...page })

@@ -33,7 +33,11 @@ export type Admission =
   | { readonly type: 'needs_key'; readonly org: string | null }
   | { readonly type: 'refused'; readonly reason: string }
 
-/** Checks the key in a header, or in the cookie of a same-origin page. @throws HttpProblem 401, 403. */
+/**
+ * Checks the key in a header, or in the cookie of a same-origin page.
+ * @throws HttpProblem 401 for a wrong key in a header, 403 for a key of another organization; what the store
+ *   throws.
+ */
 export async function admit(
   identify: Identify,
   request: Pick<IncomingMessage, 'headers'>,

@@ -268,7 +268,10 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     return promise.finally(() => clearTimeout(timer))
   }
 
-  /** Accepts the waiting connections, one each turn of the event loop: closing would reset them. */
+  /**
+   * Accepts the connections that wait in the kernel, because closing would reset them. Each turn of the event
+   * loop accepts one connection.
+   */
   const emptyBacklog = async (limit: number): Promise<void> => {
     const maximum = accepted + BACKLOG
     for (;;) {

@@ -297,7 +297,8 @@ class Inbox {
       if (!this.#isOpen || this.#frames.length >= MAX_FRAMES || this.#queued >= MAX_BYTES) socket.pause()
       this.#wake()
     })
-    // Counts the bytes of unfinished frames, which the WebSocket library does not report, before it reads them.
+    // Counts the bytes of unfinished frames, which the WebSocket library does not report. This listener runs
+    // before the library's.
     raw.on('data', ({ byteLength }: Buffer) => {
       if (this.#isWhole) this.#finish()
       else {
@@ -376,7 +377,10 @@ export class Outlet {
     return this.#pending
   }
 
-  /** Returns a promise to await if the queue is full; rejects with SlowReader if the peer stops reading. */
+  /**
+   * Returns a promise if the queue is full: await it before sending more. The promise rejects with SlowReader
+   * when the peer reads nothing for `writeTimeout`.
+   */
   write(bytes: Uint8Array): Promise<void> | null {
     this.#cork()
     const { maxBytes: limit, budget } = this.#options
@@ -566,7 +570,10 @@ interface UpgradeRequest {
   readonly logSocket: (status: number, code?: number) => void
 }
 
-/** At the maximum, a new socket evicts the oldest of the address with most: a flood evicts only itself. */
+/**
+ * Unauthenticated sockets. At the maximum, a new socket evicts the oldest one of the address with the most
+ * sockets. So a flood of sockets from one address evicts only sockets of this address.
+ */
 class Unauthenticated {
   readonly #limit: number
   readonly #waiting = new Map<string, Set<Connection>>()

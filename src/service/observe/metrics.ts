@@ -8,7 +8,10 @@ import type { LeftOut } from '../../messages/prefix.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** Maximum series of a metric; others share one, so that clients cannot fill the memory. */
+/**
+ * Maximum series of a metric. All further series share one without labels, so that clients cannot fill the
+ * memory.
+ */
 const MAX_SERIES = 2_000
 
 /** A counter, or a histogram if it has bounds. Has a series for each combination of labels. */

@@ -34,7 +34,12 @@ export class AgentProfiles extends SealedMap {
     return profile
   }
 
-  /** Stores a profile, which keeps its id and its masked secrets. @throws HttpProblem 409, 413, 422. */
+  /**
+   * Stores a profile. An existing profile keeps its id. If the profile contains a masked secret, the stored
+   * secret is kept.
+   * @throws HttpProblem 409 if there are too many profiles, 413 if the profile is too large, 422 if a stored
+   *   secret would be sent to another address.
+   */
   async save(name: string, profile: JsonObject): Promise<void> {
     if (JSON.stringify(profile).length > MAX_CHARS)
       throw new HttpProblem(413, `The agent profile exceeds ${MAX_CHARS} characters.`)

@@ -196,7 +196,10 @@ export const settingsOperations = ({
   }),
 ]
 
-/** Masks secrets. A client with `X-Expose-Secrets` would store a mask as the secret, so omits them. */
+/**
+ * Masks secrets. If the request has the header `X-Expose-Secrets`, omits secrets instead, because its client
+ * would store a mask as the secret.
+ */
 function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
   { headers }: Request,

@@ -10,13 +10,20 @@ export class Profiles extends SealedMap {
     super(store, secretBox, { collection: 'profiles', noun: 'profile', limit })
   }
 
-  /** Stores a profile. Masked secrets keep their stored value. @throws HttpProblem 400, 409, 422. */
+  /**
+   * Stores a profile. If the profile contains a masked secret, the stored secret is kept.
+   * @throws HttpProblem 400 if a masked secret in a list matches no stored one, 409 if there are too many
+   *   profiles or secrets cannot be stored, 422 if a stored secret would be sent to another address.
+   */
   async save(name: string, llm: JsonObject): Promise<void> {
     await this.put(name, (before = {}) => mergeKnown(before, llm, ['llm']))
   }
 }
 
-/** Replaces masked secrets by the stored ones. @throws HttpProblem 422 if one would go to another address. */
+/**
+ * Returns the requested value with its masked secrets replaced by the stored secrets.
+ * @throws HttpProblem 422 for a secret that would be sent to another address.
+ */
 export function mergeKnown(before: JsonObject, requested: JsonObject, loc: readonly string[]): JsonObject {
   const known = Object.fromEntries(
     Object.entries(before).filter(([field]) => Object.hasOwn(requested, field)),

@@ -12,9 +12,15 @@ export type Sealed = { readonly open: JsonObject } | { readonly sealed: string }
 export interface SecretBox {
   /** Whether values are stored as plain text, because there is no key. */
   readonly isOpen: boolean
-  /** Encrypts a value for one location. @throws HttpProblem 409 for a secret without a key. */
+  /**
+   * Encrypts a value for a location. The value cannot be decrypted for another location.
+   * @throws HttpProblem 409 for a value with a secret, if there is no key.
+   */
   readonly seal: (location: string, value: JsonObject) => Promise<Sealed>
-  /** Decrypts a value of this location. @throws HttpProblem 409 for another key, or a changed value. */
+  /**
+   * Decrypts a value that was encrypted for this location.
+   * @throws HttpProblem 409 if the value was encrypted with another key, or was changed since.
+   */
   readonly open: (location: string, stored: Sealed) => Promise<JsonObject>
 }
 

@@ -149,8 +149,10 @@ export const storeBody = silent(
 )
 
 /**
- * Merges `diff` into an object, and its nested objects. Null deletes a field, and a masked value keeps the
- * stored one. @throws HttpProblem 400 for a masked list item without exactly one stored match.
+ * Merges `diff` into an object. Nested objects are merged; lists and other values are replaced. If a value in
+ * `diff` is null, its field is deleted. If a value is masked, the stored value is kept.
+ * @throws HttpProblem 400 if a list item with a masked secret matches no stored item, or several different
+ *   ones.
  */
 export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   const merged = new Map<string, JsonValue>(Object.entries(before) as [string, JsonValue][])

@@ -43,7 +43,10 @@ export class Settings {
     this.#profiles = profiles
   }
 
-  /** Returns the settings with their secrets. @throws HttpProblem 409 for another key. */
+  /**
+   * Returns the settings with their secrets. @throws HttpProblem 409 if the settings were encrypted with
+   * another key.
+   */
   async read(): Promise<SettingsValues> {
     const values = settingsIn(await this.#stored.all())
     const { active_profile: active } = values

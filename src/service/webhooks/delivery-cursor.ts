@@ -62,7 +62,10 @@ export async function markCreatedSince(marking: Marking, signal: AbortSignal): P
   await mark(marking, created)
 }
 
-/** Makes conversations due for sending. Changes of those being sent are recorded, and sent afterwards. */
+/**
+ * Makes conversations due for sending. If a conversation is being sent or waits for a retry, its changes are
+ * recorded, and sent afterwards.
+ */
 export async function mark(marking: Marking, news: ReadonlyMap<string, News>): Promise<void> {
   const all = [...news]
   for (let start = 0; start < all.length; start += BATCH) {

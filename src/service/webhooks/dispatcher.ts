@@ -195,7 +195,8 @@ class Sender {
     const room = concurrency - this.#busy.size
     if (room <= 0) return true
     const repeating = [...this.#busy.values()].filter(Boolean).length
-    // Retries use at most half of the capacity, and alternate if it is one: if they hang, others continue.
+    // Retries use at most half of the capacity: hanging retries do not block the rest. A capacity of one
+    // alternates.
     const limit = Math.min(room, Math.max(1, concurrency >> 1) - repeating)
     const isStormy = this.#streak >= 2 * concurrency
     const isPaced = isStormy && performance.now() - this.#pacedAt < PACE

@@ -62,7 +62,10 @@ function headersOf(
 
 const encoder = new TextEncoder()
 
-/** Returns a message with the first events, or null, and the next position. Its id depends on the events. */
+/**
+ * Returns a message with the first events (null if no event is to be sent), and the position after them. A
+ * message with the same events has the same id.
+ */
 export function batchOf(
   webhook: Webhook,
   { id: conversationId, createdAt }: { readonly id: string; readonly createdAt: string },

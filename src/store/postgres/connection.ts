@@ -257,7 +257,8 @@ export class Connection {
       // A connection without a response is dropped with its call.
       query_timeout: this.#timeout,
       keepAlive: true,
-      // The server cancels statements that the store no longer awaits: they could still lock and commit.
+      // The server cancels statements that the store no longer awaits: they could still get a lock and
+      // commit.
       onConnect: (client) => client.query(`${SESSION}; SET statement_timeout = ${this.#timeout}`),
       // A program that forgets to close its store still ends.
       allowExitOnIdle: true,

@@ -20,7 +20,8 @@ const LARGE_TEXTS: readonly string[] = [
   long('\ufeffwith a mark of order'),
   long('NUL \u0000 and \u2028'),
   '日本語'.repeat(LARGE_STRING / 3 + 1),
-  // Base64, and texts that only resemble it: extra bits, padding inside, the URL alphabet, text before a comma.
+  // Base64, and texts that only resemble it: extra bits at the end, padding in the middle, the URL alphabet,
+  // text before a comma.
   `data:image/png;base64,${'iVBORw0K'.repeat(2 ** 13)}QQ==`,
   `${'QUJD'.repeat(2 ** 14)}QR==`,
   `${'QUJD'.repeat(2 ** 14)}QQ==QUI=`,

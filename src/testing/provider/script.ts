@@ -6,11 +6,17 @@ import type { ModelFailure, ModelPart, ModelReply, ModelTurn } from '../../messa
 
 /** Options of `scriptedModel`. */
 export interface ScriptOptions {
-  /** Tools with their arguments. Unknown tools and invalid arguments are generated, too. Default: none. */
+  /**
+   * Known tools, with the arguments of each. The model also calls unknown tools, and sends invalid arguments.
+   * Default: none.
+   */
   readonly tools?: Readonly<Record<string, fc.Arbitrary<object>>>
   /** Whether a response may stay silent, or never end, until the client disconnects. Default: false. */
   readonly endless?: boolean
-  /** Whether requests may be too long, which requires a condenser. Default: false. */
+  /**
+   * Whether the model may report that a request is too long. The tested program then needs a condenser.
+   * Default: false.
+   */
   readonly tooLong?: boolean
   /** Maximum number of turns. Default: 8. */
   readonly maxTurns?: number

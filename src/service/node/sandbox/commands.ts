@@ -1,4 +1,7 @@
-/** Runs commands in sandbox folders, which are paused and end with their sandbox. */
+/**
+ * Runs commands in sandbox folders. A command is paused when its sandbox is paused, and ends when the sandbox
+ * or this process ends.
+ */
 
 import { HttpProblem } from '../../http/problem.ts'
 import type { CommandOutput } from '../../sandbox-files/contract.ts'

@@ -17,7 +17,10 @@ export interface Ended {
   readonly signal: NodeJS.Signals | null
 }
 
-/** Waits for the line `go`, which is sent once the watchdog knows the command; exits with 125 without it. */
+/**
+ * Waits for the line `go`, which is sent once the watchdog knows the command. Exits with 125 if the
+ * line does not arrive.
+ */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
 export class Output {

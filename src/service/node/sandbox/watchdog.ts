@@ -1,10 +1,15 @@
-/** A child process that ends process groups when the service's process is gone, even if it was killed. */
+/**
+ * A small child process that ends process groups when the service's process is gone, even if it was killed.
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 
-/** Environment variable of a sandbox's processes. On Linux, it finds those that left the group. */
+/**
+ * Environment variable that marks a sandbox's processes. On Linux, processes that left its group can be found
+ * by it.
+ */
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
 /**
