@@ -174,8 +174,11 @@ export class Jobs<T extends object> {
   }
 }
 
-/** Works on a job, then releases or finishes it; otherwise the job is due when its lease ends. */
-type Work<T extends object> = (job: Job<T>) => Promise<void>
+/**
+ * Works on a job, then releases or finishes it; otherwise the job is due when its lease ends. The signal is
+ * aborted when the lease is lost or the worker is closed.
+ */
+type Work<T extends object> = (job: Job<T>, signal: AbortSignal) => Promise<void>
 
 /** A process does not work on a job twice at the same time. */
 export class JobWorker<T extends object> {
@@ -183,7 +186,7 @@ export class JobWorker<T extends object> {
   readonly #work: Work<T>
   readonly #onFailure: (error: unknown) => void
   readonly #running = new Map<string, { isStale: boolean; done: Promise<void> }>()
-  #isClosed = false
+  readonly #closing = new AbortController()
 
   constructor(jobs: Jobs<T>, work: Work<T>, onFailure: (error: unknown) => void) {
     this.#jobs = jobs
@@ -215,8 +218,12 @@ export class JobWorker<T extends object> {
     await Promise.all(Array.from(this.#running.values(), ({ done }) => done))
   }
 
+  get isClosed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
   async close(): Promise<void> {
-    this.#isClosed = true
+    this.#closing.abort()
     await this.settle()
   }
 
@@ -231,7 +238,7 @@ export class JobWorker<T extends object> {
           running.isStale = false
           const job = await next()
           await this.#workOn(job)
-          if (!running.isStale || this.#isClosed) return
+          if (!running.isStale || this.isClosed) return
         }
       } catch (error) {
         this.#report(error)
@@ -247,7 +254,7 @@ export class JobWorker<T extends object> {
   async #workOn(job: Job<T> | null): Promise<void> {
     if (job === null) return
     try {
-      await this.#work(job)
+      await this.#work(job, AbortSignal.any([this.#closing.signal, job.lost]))
     } catch (error) {
       if (!hasCode(error, 'lease_lost')) this.#report(error)
     } finally {
@@ -256,7 +263,7 @@ export class JobWorker<T extends object> {
   }
 
   #report(error: unknown): void {
-    if (!this.#isClosed) this.#onFailure(error)
+    if (!this.isClosed) this.#onFailure(error)
   }
 }
 

@@ -30,11 +30,10 @@ export interface ControlPlane extends ControlPlaneContext {
   readonly tasks: StartTasks
   readonly pending: PendingMessages
   readonly deletions: Deletions
-  readonly whenUp: (sandboxId: string) => Promise<void>
+  /** Delivers pending messages once a sandbox runs, after the response; closing the service waits for it. */
+  readonly deliverWhenUp: (sandboxId: string) => void
   /** Runs changes of records one after the other, so that none undoes another. */
   readonly inTurn: RunInOrder
-  /** Continues work after the response; closing the service waits for it. */
-  readonly inBackground: (work: Promise<void>) => void
   readonly start: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -67,17 +66,17 @@ export function createPlane(
     background.add(done)
   }
   const deletions = new Deletions({ lifecycle, tasks, pending }, staleAfter, report)
+  const workers = [tasks.worker, deletions.worker, pending.worker]
   const continueWork = async (): Promise<void> => {
-    await tasks.worker.startDue()
-    await deletions.worker.startDue()
-    await pending.worker.startDue()
-    for (const id of await sandboxes.sweep()) inBackground(whenUp(id))
+    for (const worker of workers) await worker.startDue()
+    for (const id of await sandboxes.sweep()) deliverWhenUp(id)
   }
   const closing = new AbortController()
   const whenUp = async (id: string): Promise<void> => {
     await sandboxes.settled(id, sandboxTimeout, closing.signal)
     if (!closing.signal.aborted) await pending.deliverIn(id)
   }
+  const deliverWhenUp = (id: string): void => inBackground(whenUp(id))
   let timer: ReturnType<typeof setInterval> | undefined
   return {
     ...context,
@@ -86,8 +85,7 @@ export function createPlane(
     pending,
     deletions,
     inTurn: serialQueue(),
-    inBackground,
-    whenUp,
+    deliverWhenUp,
     async start() {
       timer ??= setInterval(() => inBackground(continueWork()), staleAfter)
       await continueWork()
@@ -95,9 +93,7 @@ export function createPlane(
     async close() {
       clearInterval(timer)
       closing.abort()
-      await tasks.close()
-      await pending.close()
-      await deletions.worker.close()
+      for (const worker of workers) await worker.close()
       await Promise.allSettled(background)
       await provider?.close()
     },

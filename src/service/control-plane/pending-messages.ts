@@ -47,7 +47,6 @@ export class PendingMessages {
   readonly #retryAfter: number
   readonly #records: Records<Queue>
   readonly worker: JobWorker<Queue>
-  readonly #closing = new AbortController()
 
   constructor(
     context: ControlPlaneContext,
@@ -65,7 +64,7 @@ export class PendingMessages {
       keys: keysOf(queue),
       dueIn: this.#waitOf(queue),
     }))
-    this.worker = new JobWorker(new Jobs(kind), (job) => this.#send(job), onFailure)
+    this.worker = new JobWorker(new Jobs(kind), (job, signal) => this.#send(job, signal), onFailure)
   }
 
   /**
@@ -107,11 +106,6 @@ export class PendingMessages {
     )
   }
 
-  async close(): Promise<void> {
-    this.#closing.abort()
-    await this.worker.close()
-  }
-
   async #resolve(target: string): Promise<{ readonly id: string; readonly incarnation: string }> {
     const { lifecycle, sandboxes } = this.#context
     const taskId = target.replace(/^task-/, '')
@@ -132,7 +126,7 @@ export class PendingMessages {
     throw new HttpProblem(404, `Conversation ${JSON.stringify(target)} was not found.`)
   }
 
-  async #send(job: Job<Queue>): Promise<void> {
+  async #send(job: Job<Queue>, signal: AbortSignal): Promise<void> {
     const { lifecycle, sandboxes } = this.#context
     if ((await this.#tasks.starting(job.id)) !== null) return job.release(this.#retryAfter)
     // Read the record after the queue. A missing record, or another incarnation, means that the conversation
@@ -143,7 +137,6 @@ export class PendingMessages {
       job.record = { ...job.record, sandbox_id: appOf(record).sandbox_id }
       return job.release(this.#waitOf(job.record))
     }
-    const { signal } = this.#closing
     for (const { id, content } of job.record.messages) {
       try {
         const { conversation } = await openConversation(lifecycle, record.id)

@@ -31,7 +31,7 @@ const SPEC = objectOf({
 const UNKNOWN = { 404: 'Unknown sandbox' }
 const WITHOUT_SANDBOXES = { 409: 'The service was made without sandboxes' }
 
-export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPlane): Operation[] => [
+export const sandboxOperations = ({ sandboxes, deliverWhenUp }: ControlPlane): Operation[] => [
   operation('get /api/v1/sandboxes/search', {
     name: 'search_sandboxes',
     query: CURSOR_PAGING,
@@ -73,7 +73,7 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     otherwise: { ...UNKNOWN, ...WITHOUT_SANDBOXES },
     async handle({ path }) {
       await sandboxes.resume(path.sandbox_id)
-      inBackground(whenUp(path.sandbox_id))
+      deliverWhenUp(path.sandbox_id)
     },
   }),
   operation('delete /api/v1/sandboxes/{sandbox_id}', {

@@ -358,26 +358,3 @@ const withoutUp = ({ up: _up, wanted: _wanted, lease: _lease, ...record }: Store
   record
 
 const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || status === 'STARTING'
-
-interface BringUpOptions {
-  readonly mayStart: boolean
-  readonly sandboxTimeout: number
-  readonly signal: AbortSignal
-  readonly onStarted: () => Promise<void>
-}
-
-/** Starts or resumes a sandbox and waits until it runs. @throws HttpProblem 409; the signal's reason. */
-export async function bringUp(
-  sandboxes: Sandboxes,
-  id: string,
-  { mayStart, sandboxTimeout, signal, onStarted }: BringUpOptions,
-): Promise<void> {
-  if (mayStart && (await sandboxes.find(id)) === null) await sandboxes.start(null, id)
-  else await sandboxes.resume(id)
-  await onStarted()
-  const { status, status_detail } = await sandboxes.settled(id, sandboxTimeout, signal)
-  signal.throwIfAborted()
-  if (status === 'RUNNING') return
-  const what = status === 'STARTING' ? `did not start within ${sandboxTimeout} ms` : `is ${status}`
-  throw new HttpProblem(409, `The sandbox ${what}${status_detail === null ? '.' : `: ${status_detail}`}`)
-}

@@ -7,7 +7,7 @@ import { isLegalId, keyedId } from '../../event/ids.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ControlPlaneContext } from './app-conversations.ts'
 import { type AppMetadata, appOf, withApp } from './app-metadata.ts'
-import { bringUp, newId } from './sandboxes.ts'
+import { newId } from './sandboxes.ts'
 import { isUnknown, type Lifecycle, sendOnce } from '../conversations/conversations.ts'
 import {
   dashedId,
@@ -228,7 +228,6 @@ export class StartTasks {
   readonly #jobs: Jobs<StoredTask>
   readonly worker: JobWorker<StoredTask>
   readonly #followers = new Map<string, Follower>()
-  readonly #closing = new AbortController()
 
   constructor(context: ControlPlaneContext, options: StartTasksOptions) {
     this.#context = context
@@ -238,7 +237,7 @@ export class StartTasks {
     this.records = recordsOf<StoredTask>(store, kind.collection)
     this.#planned = recordsOf(store, 'planned-conversations')
     this.#jobs = new Jobs(kind)
-    this.worker = new JobWorker(this.#jobs, (job) => this.#work(job), options.onFailure)
+    this.worker = new JobWorker(this.#jobs, (job, signal) => this.#work(job, signal), options.onFailure)
   }
 
   async find(id: string): Promise<StoredTask | null> {
@@ -347,11 +346,6 @@ export class StartTasks {
     })
   }
 
-  async close(): Promise<void> {
-    this.#closing.abort()
-    await this.worker.close()
-  }
-
   async #add(request: StartRequest, origin: string): Promise<Job<StoredTask>> {
     const task = await planTask(this.#context, request, origin)
     const plannedId = plainId(task.planned_id)
@@ -369,10 +363,10 @@ export class StartTasks {
     return isOver(task) ? [] : [this.#planned.changeOf(plainId(task.planned_id), null)]
   }
 
-  async #work(job: Job<StoredTask>): Promise<void> {
+  async #work(job: Job<StoredTask>, signal: AbortSignal): Promise<void> {
     const task = job.record
     const step: TakeStep = async (change) => {
-      this.#closing.signal.throwIfAborted()
+      signal.throwIfAborted()
       const before = job.record
       job.record = { ...before, ...change, updated_at: new Date().toISOString() }
       if (isOver(job.record)) await job.release(null, this.#freed(before))
@@ -380,7 +374,7 @@ export class StartTasks {
       this.#followers.get(job.id)?.(job.record)
     }
     try {
-      await this.#make(task, AbortSignal.any([this.#closing.signal, job.lost]), step)
+      await this.#make(task, signal, step)
     } catch (error) {
       await this.#fail(job, error, step)
     } finally {
@@ -393,12 +387,7 @@ export class StartTasks {
     const { lifecycle, sandboxes } = this.#context
     const { sandbox_id: sandboxId } = task
     if (sandboxId !== null) {
-      await bringUp(sandboxes, sandboxId, {
-        mayStart: task.makes_sandbox,
-        sandboxTimeout: this.#options.sandboxTimeout,
-        signal,
-        onStarted: () => step({ status: 'WAITING_FOR_SANDBOX' }),
-      }).catch(async (error: unknown) => {
+      await this.#bringUp(sandboxId, task.makes_sandbox, signal, step).catch(async (error: unknown) => {
         // If an earlier attempt made the conversation, the task is ready, even without the sandbox.
         if (!(error instanceof HttpProblem && (await isMade(lifecycle.engine.store, task)))) throw error
       })
@@ -410,9 +399,25 @@ export class StartTasks {
     this.#options.onReady(id)
   }
 
+  /**
+   * Starts or resumes a sandbox and waits until it runs. @throws HttpProblem 409; the reason of the signal.
+   */
+  async #bringUp(id: string, mayStart: boolean, signal: AbortSignal, step: TakeStep): Promise<void> {
+    const { sandboxes } = this.#context
+    const { sandboxTimeout } = this.#options
+    if (mayStart && (await sandboxes.find(id)) === null) await sandboxes.start(null, id)
+    else await sandboxes.resume(id)
+    await step({ status: 'WAITING_FOR_SANDBOX' })
+    const { status, status_detail } = await sandboxes.settled(id, sandboxTimeout, signal)
+    signal.throwIfAborted()
+    if (status === 'RUNNING') return
+    const what = status === 'STARTING' ? `did not start within ${sandboxTimeout} ms` : `is ${status}`
+    throw new HttpProblem(409, `The sandbox ${what}${status_detail === null ? '.' : `: ${status_detail}`}`)
+  }
+
   async #fail(job: Job<StoredTask>, error: unknown, step: TakeStep): Promise<void> {
     // Another process continues the task.
-    if (this.#closing.signal.aborted || hasCode(error, 'closed') || hasCode(error, 'store_closed')) return
+    if (this.worker.isClosed || hasCode(error, 'closed') || hasCode(error, 'store_closed')) return
     if (hasCode(error, 'lease_lost')) {
       if ((await this.records.find(job.id)) === null) await this.#undo(job.record)
       return

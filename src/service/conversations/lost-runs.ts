@@ -53,7 +53,7 @@ export class LostRuns {
     this.#parts = parts
     this.#interval = ttl / 3
     this.#watched = new Jobs({ store: engine.store, collection: 'working-calls', ttl })
-    this.#watcher = new JobWorker(this.#watched, (job) => this.#watch(job), onFailure)
+    this.#watcher = new JobWorker(this.#watched, (job, signal) => this.#watch(job, signal), onFailure)
   }
 
   start(): void {
@@ -157,8 +157,7 @@ export class LostRuns {
     } while (jobs.length === MAX_PAGE_SIZE)
   }
 
-  async #watch(job: Job<WatchedConversation>): Promise<void> {
-    const signal = AbortSignal.any([this.#closing.signal, job.lost])
+  async #watch(job: Job<WatchedConversation>, signal: AbortSignal): Promise<void> {
     let timer: ReturnType<typeof setInterval> | undefined
     try {
       const conversation = await this.#parts.engine.open(job.id)

@@ -156,8 +156,8 @@ interface RunCommand {
   from: number
   /** Settled for the callers that wait now. Later callers wait for a new promise. */
   durable: PromiseWithResolvers<void>
-  readonly requests: Set<Job<WantedRun>>
-  state: 'open' | 'done' | 'failed'
+  /** Resolves to whether the command was carried out; if not, another process can do so. */
+  isDone: Promise<boolean>
 }
 
 function release(command: RunCommand): void {
@@ -172,7 +172,7 @@ export class Runs {
   readonly #begun = new Set<string>()
   readonly #slots: Slots
   readonly #commands = new Map<string, RunCommand>()
-  readonly #joining = new Set<Promise<void>>()
+  readonly #joining = new Set<Promise<unknown>>()
   readonly #endListeners = new Map<string, Set<() => void>>()
   readonly wanted: Jobs<WantedRun>
 
@@ -325,21 +325,19 @@ export class Runs {
   async join(conversation: Conversation, from: number, job: Job<WantedRun> | null = null): Promise<void> {
     const { id } = conversation
     if (!this.possible) return
-    let command = this.#commands.get(id)
-    if (command === undefined) {
-      command = { from, durable: Promise.withResolvers(), requests: new Set(), state: 'open' }
-      this.#commands.set(id, command)
-      this.#carryOut(conversation, command)
-    }
+    const command = this.#commands.get(id) ?? this.#carryOut(conversation, from)
     // A later message requests a run even after a pause.
     command.from = Math.max(command.from, from)
-    if (job !== null) command.requests.add(job)
+    const endWith = (stored: Job<WantedRun>): void =>
+      this.#track(command.isDone.then((isDone) => (isDone ? this.#forget(stored) : stored.abandon())))
+    if (job !== null) endWith(job)
     if ((await endsWithin(RESPONSE_TIME, command.durable.promise)) || job !== null) return
-    const stored = await this.wanted.add(crypto.randomUUID(), { conversation_id: id, from })
-    if (command.state === 'open') command.requests.add(stored)
-    else if (command.state === 'done') await this.#forget(stored)
-    // Another process can carry it out.
-    else stored.abandon()
+    endWith(await this.wanted.add(crypto.randomUUID(), { conversation_id: id, from }))
+  }
+
+  #track(work: Promise<unknown>): void {
+    const tracked = work.finally(() => this.#joining.delete(tracked))
+    this.#joining.add(tracked)
   }
 
   /**
@@ -420,30 +418,29 @@ export class Runs {
     if (step !== undefined) await copy.run(step, options)
   }
 
-  #carryOut(conversation: Conversation, command: RunCommand): void {
+  #carryOut(conversation: Conversation, from: number): RunCommand {
     const { id } = conversation
-    const work = async (): Promise<void> => {
+    const command: RunCommand = { from, durable: Promise.withResolvers(), isDone: Promise.resolve(false) }
+    this.#commands.set(id, command)
+    const work = async (): Promise<boolean> => {
       try {
         await this.#join(conversation, command)
       } catch (error) {
         if (!isExpected(error)) this.#options.onFailure(error)
-        // Another process can carry out the stored requests.
         if (isOfService(error)) {
-          command.state = 'failed'
           command.durable.promise.catch(() => undefined)
           command.durable.reject(error)
-          for (const job of command.requests) job.abandon()
-          return
+          return false
         }
       } finally {
-        if (command.state === 'open') command.state = 'done'
         if (this.#commands.get(id) === command) this.#commands.delete(id)
       }
       release(command)
-      for (const job of command.requests) await this.#forget(job)
+      return true
     }
-    const joining = work().finally(() => this.#joining.delete(joining))
-    this.#joining.add(joining)
+    command.isDone = work()
+    this.#track(command.isDone)
+    return command
   }
 
   async #join(conversation: Conversation, command: RunCommand): Promise<void> {
