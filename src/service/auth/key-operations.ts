@@ -3,7 +3,7 @@ import type { Caller } from './caller.ts'
 import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { MAX_ORG_ID, newKeyBody } from '../request-schema.ts'
-import { type ApiKeys, isWithin } from './api-keys.ts'
+import { type ApiKeys, isWithin, type NewApiKey } from './api-keys.ts'
 import type { UserOf } from '../organizations/organizations.ts'
 
 const operation = operationsIn('Keys')
@@ -111,11 +111,7 @@ function readTime(name: string, input: string | null | undefined): string | null
   })
 }
 
-function checkWindow(window: {
-  readonly not_before: string | null
-  readonly expires_at: string | null
-}): void {
-  const { not_before, expires_at } = window
+function checkWindow({ not_before, expires_at }: Pick<NewApiKey, 'not_before' | 'expires_at'>): void {
   if (expires_at !== null && !isWithin({ not_before: null, expires_at }, Date.now())) {
     throw invalid({ type: 'value_error', loc: ['body', 'expires_at'], msg: 'Value error, it is in the past' })
   }

@@ -197,21 +197,14 @@ export async function session(
   return stream(parts, opening, after, resumeFrom, runEnds)
 }
 
-interface Opening {
-  readonly end: number
-  readonly status: Status
-  readonly idAt: (position: number) => string | null
-  readonly frame: (position: number) => Frame
-}
-
-async function fullState({ conversation, engine }: SessionParts): Promise<Opening> {
+async function fullState({ conversation, engine }: SessionParts) {
   const { record, state } = await conversation.look()
   const info = await wholeInfoOf(engine.store, record, state)
   return {
     end: state.log.entries.length - 1,
     status: state.header.status,
-    idAt: (position) => state.log.entries.get(position)?.id ?? null,
-    frame: (position) => stateFrame(position, 'full_state', info),
+    idAt: (position: number) => state.log.entries.get(position)?.id ?? null,
+    frame: (position: number) => stateFrame(position, 'full_state', info),
   }
 }
 
@@ -221,7 +214,7 @@ async function fullState({ conversation, engine }: SessionParts): Promise<Openin
  */
 async function* stream(
   parts: SessionParts,
-  opening: Opening,
+  opening: Awaited<ReturnType<typeof fullState>>,
   start: number | null,
   resumeFrom: ReplyOffset | null,
   runEnds: RunEnds,

@@ -6,9 +6,9 @@ import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/o
 import { matching, text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { masked, shownText, withoutSecrets } from '../mask-secrets.ts'
-import { isKeySet, type Profiles, withoutKeys } from './profiles.ts'
+import type { AgentProfiles } from './agent-profiles.ts'
+import { isKeySet, profileName, type Profiles, SEALED, withoutKeys } from './profiles.ts'
 import {
-  PROFILE_NAME,
   renameBody,
   saveProfileBody,
   settingsBody,
@@ -22,16 +22,8 @@ import { type AskLlm, validateLlm } from './validate.ts'
 
 const operation = operationsIn('Settings')
 
-export const profileName = matching(
-  PROFILE_NAME,
-  'Must be 1 to 64 letters, digits and . _ -, beginning with a letter or digit',
-)
-
 const params = { name: profileName }
 const UNKNOWN = { 404: 'Unknown profile' }
-export const SEALED = {
-  409: 'Secrets cannot be stored, or were encrypted with another secret',
-}
 
 const SETTINGS = objectOf({
   agent_settings: 'object',
@@ -51,11 +43,7 @@ export const settingsOperations = ({
   readonly profiles: Profiles
   readonly settings: Settings
   readonly ask: AskLlm
-  readonly agentProfiles: {
-    readonly byId: (id: string) => Promise<unknown>
-    readonly namesFor: (llmProfile: string) => Promise<readonly string[]>
-    readonly onProfileRenamed: (name: string, newName: string) => Promise<void>
-  }
+  readonly agentProfiles: AgentProfiles
 }): Operation[] => [
   operation('get /api/profiles', {
     name: 'list_profiles',

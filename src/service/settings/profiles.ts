@@ -1,8 +1,16 @@
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
-import { merge } from './settings-schema.ts'
+import { matching } from '../http/parameters.ts'
+import { merge, PROFILE_NAME } from './settings-schema.ts'
 import { hasSecret, shownText } from '../mask-secrets.ts'
+
+export const profileName = matching(
+  PROFILE_NAME,
+  'Must be 1 to 64 letters, digits and . _ -, beginning with a letter or digit',
+)
+
+export const SEALED = { 409: 'Secrets cannot be stored, or were encrypted with another secret' }
 
 /** The model profiles of a service, by name. They contain secrets, which are never sent to clients. */
 export class Profiles extends SealedMap {

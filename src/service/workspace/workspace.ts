@@ -1,5 +1,5 @@
 import { type BodyOf, listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
-import { optional, text, withDefault } from '../http/parameters.ts'
+import { optional, text, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { type Records, recordsOf } from '../records.ts'
@@ -8,6 +8,11 @@ import { MAX_WORKSPACES, parentsBody, workspacesBody } from '../request-schema.t
 const operation = operationsIn('Workspace')
 
 export const EDITOR_FOLDER = 'workspace'
+
+const EDITOR_QUERY = {
+  base_url: optional(text()),
+  workspace_dir: withDefault(text(), EDITOR_FOLDER),
+} as const
 
 /** An editor that runs next to the service. */
 export interface Editor {
@@ -20,7 +25,7 @@ export interface Editor {
 export const editorOperations = (editor: Editor | null): Operation[] => [
   operation('get /api/vscode/url', {
     name: 'get_vscode_url',
-    query: { base_url: optional(text()), workspace_dir: withDefault(text(), EDITOR_FOLDER) },
+    query: EDITOR_QUERY,
     returns: objectOf({ url: 'string?' }),
     description: 'Null where there is no editor',
     handle: ({ query }) => ({ url: editor === null ? null : editorUrl(editor, query) }),
@@ -35,10 +40,7 @@ export const editorOperations = (editor: Editor | null): Operation[] => [
 
 function editorUrl(
   { port, token, basePath = '' }: Editor,
-  {
-    base_url: base,
-    workspace_dir: folder,
-  }: { readonly base_url: string | null; readonly workspace_dir: string },
+  { base_url: base, workspace_dir: folder }: ValuesOf<typeof EDITOR_QUERY>,
 ): string {
   const input = base ?? `http://localhost:${port}`
   const url = URL.canParse(input) ? new URL(input) : null
