@@ -155,17 +155,17 @@ export const COMMANDS = {
       if (json && format !== 'json') fail(`--json cannot be combined with --format ${format}`)
     },
     more: [
-      'Exits with 1 when a line does not load. Other faults are notes: what a replay repairs, results without a call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses.',
-      'With --laws, checks the log of any server against the laws of properties/laws.md: its tree, calls and results, view, status and recorded replies. Each violation names the law, the event and the correct value; the exit code is then 1.',
-      'With --ended, checks the log as a complete one: every call must have a result, unless it waits for a user, and the status must not be running.',
-      `With --grammar (${GRAMMAR_NAMES.join(', ')}), also builds the request in that provider’s message format, checks it against the provider’s rules, and checks the prefixes that replies record.`,
-      `FORMAT is one of ${REPORTS.join(', ')}; junit writes one document for all FILEs.`,
+      'The exit code is 1 if a line does not load. Notes list smaller faults: repairs of a replay, results that a branch leaves out of its view, payloads that do not fit their kind, and numbers and keys that are lost when JSON is parsed.',
+      'With --laws, checks the log against the laws in properties/laws.md; any server may have written the log. The laws are about the tree, calls and results, the view, the status and recorded replies. Each violation names the law and the line, and describes what a correct server writes. The exit code is 1 if a law is broken.',
+      'With --ended, also requires a complete log: every call has a result or waits for a user, and the status is not running.',
+      `GRAMMAR is a provider’s message format: ${GRAMMAR_NAMES.join(', ')}. With --grammar, also builds the request in that format, checks it against the provider’s rules, and checks the request prefixes that replies record.`,
+      `FORMAT is one of ${REPORTS.join(', ')}; the default is text. junit writes one document for all FILEs.`,
     ],
   }),
   replay: viewer({
     about: 'show the state of a log: status, HEAD, pending calls, repairs',
     options: { ...VIEWED, at: option('EVENT_ID', asText) },
-    more: ['With --at, shows the state at that event: its branch, and the status of the log at that time.'],
+    more: ['With --at, shows the state after that event: its branch, and the status at that time.'],
   }),
   view: viewer({
     about: 'list the events that the model sees, and where the view can be cut',
@@ -176,8 +176,8 @@ export const COMMANDS = {
     options: { ...VIEWED, ...LEAF, format: option('FORMAT', oneOf(FORMATS)), ...BUDGET },
     more: [
       `FORMAT is one of ${FORMATS.join(', ')}; the default is neutral.`,
-      'A provider’s format is written as one JSON document for each FILE, below a heading on a terminal and without one in a pipe.',
-      'With --budget, leaves out the oldest events until the rest fits in TOKENS, which are estimated without a tokenizer. The system prompt and the last user message are kept; if they alone exceed TOKENS, the exit code is 1.',
+      'A provider’s format is written as one JSON document for each FILE. A heading is printed above it on a terminal, but not into a pipe.',
+      'With --budget, leaves out the oldest events until the rest has at most TOKENS tokens. The number is an estimate, without a tokenizer. The system prompt and the last user message are kept; if they alone exceed TOKENS, the exit code is 1.',
       'Encrypted reasoning is printed as null.',
     ],
   }),
@@ -191,7 +191,7 @@ export const COMMANDS = {
     more: [
       'An agent is stuck if, since the last user message, it made the same call with the same result 4 times, made the same failing call 4 times, sent 3 messages without a call, or alternated between two steps for 6 steps.',
       'The nudge is a message for the model, printed after the same call has failed 3 times.',
-      'The exit code is 0 even if the agent is stuck; --json reports whether it is.',
+      'The exit code is 0 even if the agent is stuck. A script can read the field stuck of the --json output.',
     ],
   }),
   why: viewer({
@@ -199,10 +199,10 @@ export const COMMANDS = {
     operand: 'EVENT_ID',
     options: { ...VIEWED, ...LEAF, ...BUDGET },
     more: [
-      'With EVENT_ID, reports why the event is in the view or not, what removed it, its paired call or result and what is removed with it, each with its rule or law.',
+      'With EVENT_ID, reports why the event is in the view or not, what removed it, which call or result belongs to it, and which events can only be removed together with it. Each reason has a rule or law.',
       'Without EVENT_ID, lists findings, the worst first: results without a call, split batches, duplicate calls, requests that do not extend the previous one, loops, interrupted replies, abandoned branches, condensations that forgot the task, and likely secrets.',
       'With --budget, also reports what a request of TOKENS would leave out.',
-      'The exit code is 0 even with findings; --json reports them.',
+      'The exit code is 0 even if there are findings. A script can read the field findings of the --json output.',
     ],
   }),
   condense: viewer({
@@ -215,17 +215,17 @@ export const COMMANDS = {
       summary: option('TEXT', asVisible),
     },
     more: [
-      'A view of more than N events (4 or more) is cut to about N/2; a view whose log requests a condensation is cut to about half of its events. The first two events, the system prompt, the last user message and pending calls are kept; a batch is kept or removed as a whole. Nothing is written.',
+      'A view of more than N events is cut to about N/2 events; N is 4 or more. If the log requests a condensation, the view is cut to about half of its events. The system prompt, the last user message, pending calls, and up to two events at the start are kept. A batch (the calls of a reply and their results) is kept or removed as a whole. Nothing is written to the log.',
       `TEXT replaces the removed events; the default is “${PLACEHOLDER_SUMMARY}”.`,
-      'With --json, writes {"file","condensation","reason","view_before","view"}: condensation is the event to append, or null; reason is events, request, not_needed or nothing_to_forget; view_before is the number of events before, and view the ids after.',
+      'With --json, writes {"file","condensation","reason","view_before","view"}: condensation is the event to append, or null; reason is events (more than N), request (the log requests it), not_needed or nothing_to_forget; view_before is the number of events in the view before, and view lists the ids of the events after.',
     ],
   }),
   convert: viewer({
-    about: 'write a branch for tools that evaluate and trace agents',
+    about: 'convert a branch to a format of tools that evaluate or trace agents',
     options: { ...VIEWED, ...LEAF, to: option('TARGET', oneOf(TARGETS)), content: FLAG },
     more: [
-      'TARGET is atif, a trajectory in the Agent Trajectory Interchange Format, or otel, spans by the conventions of OpenTelemetry for generative AI, in the JSON form that a collector accepts at /v1/traces; the default is atif. Writes one JSON document for each FILE.',
-      'Spans have the times of the events, and the same ids at each run. They contain text only with --content; a trajectory always contains it.',
+      'TARGET is atif (the default) or otel. atif writes a trajectory in the Agent Trajectory Interchange Format. otel writes spans that follow the OpenTelemetry conventions for generative AI, in the JSON form that a collector accepts at /v1/traces. Writes one JSON document for each FILE.',
+      'Spans have the times of the events, and converting again gives them the same ids. They contain text only with --content; a trajectory always contains text.',
       'Subagents are included: within the trajectory, or below the spans of their calls.',
     ],
   }),
@@ -248,9 +248,9 @@ export const COMMANDS = {
         fail('--html writes one conversation: add --conversation ID')
     },
     more: [
-      'Serves a page to this machine only and prints its address; the default PORT is any free port. With --open, opens it in the browser. Ends on SIGINT and SIGTERM.',
-      'With --html, writes one file that contains the logs and opens without a server; share it only with people who may read them. With --force, replaces an existing file.',
-      'Without --conversation, offers the newest 2,000 conversations of the database; with it, that conversation and those that it started.',
+      'Serves a page to this machine only and prints its address; the default PORT is any free port. With --open, opens the page in the browser. Stops on SIGINT or SIGTERM.',
+      'With --html, writes one file that contains the logs and opens without a server; share the file only with people who may read the logs. With --force, replaces an existing file.',
+      'Without --conversation, shows the newest 2,000 conversations of the database; with it, that conversation and those that it started.',
       'Encrypted reasoning is left out. With --redact, API keys, tokens, passwords and private keys are masked, too.',
     ],
   }),
@@ -271,7 +271,7 @@ export const COMMANDS = {
         fail('standard input (-) has no file name to use as the id: add --conversation ID')
     },
     more: [
-      'The id of a conversation is the one in colloquy.json, base_state.json or meta.json; without them, --conversation, else the id in the session, else the name of the file or folder.',
+      'The id of a conversation is the id in colloquy.json, base_state.json or meta.json. Without these files, it is the ID of --conversation, else the id in the session, else the name of the file or folder.',
       'Timestamps without a zone are read in ZONE (such as Europe/Berlin); the default is UTC.',
       'Importing again adds only missing events, so you can repeat an interrupted import.',
       'Creates the database file if it does not exist.',
@@ -296,9 +296,9 @@ export const COMMANDS = {
         fail('--format jsonl cannot write a .json or .zip file: use --output PATH.jsonl, or another --format')
     },
     more: [
-      `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip for PATH.zip, else jsonl, on standard output without --output.`,
-      'Lines that could not be read as events are written at their position, so that import reads them unchanged.',
-      'Nothing is left out: encrypted content, such as reasoning, is in the export.',
+      `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip if PATH ends in .zip, else jsonl. Without --output, writes jsonl to standard output.`,
+      'Lines that are not events keep their positions, and import reads them back unchanged.',
+      'The export is complete: it also contains encrypted content, such as reasoning.',
       'With --force, replaces an existing file or an earlier export.',
       'With --redact, API keys, tokens, passwords and private keys are masked everywhere; ids are kept.',
     ],
@@ -317,8 +317,8 @@ export const COMMANDS = {
       ...PAGE,
     },
     more: [
-      'Events are sorted by time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
-      `SOURCE is one of ${SOURCES.join(', ')}; TEXT is part of a message; case is ignored.`,
+      'Events are sorted by time, with --desc the newest first. --since is inclusive and --until exclusive; TIME is in ISO 8601, and in UTC unless it has a zone.',
+      `SOURCE is one of ${SOURCES.join(', ')}; KIND is a kind of event, such as MessageEvent. --text finds messages that contain TEXT, ignoring case. EVENT_ID must be the whole id.`,
     ],
   }),
   'search-text': command({
@@ -338,7 +338,7 @@ export const COMMANDS = {
     },
     more: [
       'All words of TEXT must occur; "words in quotes" must be next to each other, and -word must not occur.',
-      'Matches are sorted newest first, with --rank by relevance; --results also searches tool results.',
+      'Matches are sorted newest first, or with --rank by relevance. --results also searches tool results. --since is inclusive and --until exclusive; TIME is in ISO 8601.',
       '--index creates the full-text index if the database has none, and waits until it is complete.',
       `ROLE is one of ${TEXT_ROLES.join(', ')}.`,
     ],
@@ -347,16 +347,16 @@ export const COMMANDS = {
     about: 'list the conversations of a database, the newest first',
     input: 'database',
     options: { ...NEEDS_DATABASE, owner: option('ID', asText), ...PAGE },
-    more: ['--owner lists the conversations of one owner.'],
+    more: ['With --owner, lists only the conversations of that owner.'],
   }),
   'audit-blobs': command({
     about: 'check that every long string of a database is undamaged and in use',
     input: 'database',
     options: { ...NEEDS_DATABASE, ...JSON_FLAG },
     more: [
-      'Strings of more than 65,536 characters are stored once, by their SHA-256. The command reads all of them.',
-      'Exits with 1 when one is missing, damaged or not used by any event.',
-      'With --json, one object {"blobs","bytes","events","unused","damaged","missing"} on one line.',
+      'Each string of more than 65,536 characters is stored once, with its SHA-256 as the key. The command reads all these strings.',
+      'The exit code is 1 if a string is missing, damaged or not used by any event.',
+      'With --json, prints one object {"blobs","bytes","events","unused","damaged","missing"} on one line.',
     ],
   }),
   delete: command({
@@ -379,8 +379,8 @@ export const COMMANDS = {
       if (new Set(keys).size < keys.length) fail('--tag can be used only once with the same key')
     },
     more: [
-      'Deletes each conversation that meets all criteria, with its subagents, their events, snapshots, leases and searched text, and what a service stores for it. TIME and DAYS apply to its last change. Needs --yes, or --dry-run, which changes nothing.',
-      'With --keep-last, the N conversations that changed last stay. With --keep-last or --older-than, conversations with an active run stay, too.',
+      'Deletes each conversation that meets all criteria, with its subagents: their events, snapshots, leases, full-text index entries, and everything that a service stores for them. --before TIME means last changed before TIME; --older-than DAYS means not changed for DAYS days. Needs --yes, or --dry-run, which changes nothing.',
+      'With --keep-last, the N most recently changed conversations are kept. With --keep-last or --older-than, conversations with an active run are kept, too.',
     ],
   }),
   erase: command({
@@ -393,7 +393,7 @@ export const COMMANDS = {
       ...CONFIRMED,
     },
     more: [
-      'Replaces the texts, files, arguments and reasoning of an event with placeholders. EVENT_ID must be the whole id. Its position and references stay, so the conversation continues. The log records the erasure and TEXT. Copies in forks, summaries and replies are other events. Needs --yes, or --dry-run, which changes nothing.',
+      'Replaces the texts, files, arguments and reasoning of an event with placeholders. EVENT_ID must be the whole id. The event keeps its position and its references, so the conversation can continue. The log records the erasure, with TEXT as the reason. Copies of the content in forks, summaries and replies are not erased. Needs --yes, or --dry-run, which changes nothing.',
     ],
   }),
   serve: command({
@@ -413,20 +413,20 @@ export const COMMANDS = {
       'full-text': FLAG,
     },
     more: [
-      'Without --db, the conversations are kept in colloquy.db in the current directory; the file is created if it does not exist.',
+      'Without --db, the conversations are stored in colloquy.db in the current directory; the file is created if it does not exist.',
       'The defaults are HOST 127.0.0.1 and PORT 8000; PORT 0 selects any free port.',
-      'With COLLOQUY_SESSION_API_KEYS (keys, separated by commas), requests need a key in X-Session-API-Key; without it, only this machine has access, and HOST must be a loopback address.',
-      'Browser pages served by this machine may use the service, on any port. --allow-origin adds an origin such as https://app.example.com, or * for all.',
-      'Each sandbox is a process group of this machine in a folder of its own: for x.db in x-sandboxes next to it, for a postgres:// URL in colloquy-sandboxes, in DIR or the current directory. The first sandbox creates that folder; a process in a sandbox has the permissions of the service and ends with it; its files are kept.',
-      'Idle conversations may use about MIB mebibytes of memory; the default is 256, or cache_bytes in FILE.',
-      'With --redact, API keys, tokens, passwords and private keys are masked in data written from then on (agents see them masked, too), and in public conversations, including older events; redact in FILE is a list of "stored" (data written from then on), "public" (public conversations), or both.',
-      'DIR must exist; with it, clients may create directories below it (/api/file/create_directory).',
-      'FILE is JSON: sandbox_specs, sandbox_directory (relative to FILE), canvas_extensions (a folder with extensions of the OpenHands web page, which clients may install), sandbox_workspaces (true: clients may use the files of sandboxes and run commands in them), max_sandboxes, webhooks, max_profiles, quota, editor, max_body_bytes, cache_bytes, redact, live. Fields of a sandbox spec: id, command, initial_env, working_dir, health; the first spec is the default; without specs, a sandbox is a working directory in which no process runs. Of a webhook: url, secret_env (an environment variable with the secret; or secret, its value), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay, max_retry_delay. Of the editor: port, token_env, base_path. Of quota: per_day (maximum number of conversations that an organization may start or fork per day, UTC), exempt (ids of organizations). Of live: max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval. Times are in milliseconds.',
-      'With COLLOQUY_SECRET (16 characters or more), API keys of models are stored encrypted; without it, profiles and settings that contain one are rejected.',
+      'The environment variable COLLOQUY_SESSION_API_KEYS is a list of keys, separated by commas. If it is set, each request needs one of the keys in the header X-Session-API-Key. Otherwise, only this machine has access, and HOST must be a loopback address.',
+      'Web pages from any port of this machine may use the service. --allow-origin also allows the pages of an origin such as https://app.example.com, or of every origin with *.',
+      'Each sandbox is a process group of this machine with its own folder. For the database x.db, the folders are in x-sandboxes next to x.db; for a postgres:// URL, they are in colloquy-sandboxes, which is in DIR or, without DIR, in the current directory. The first sandbox creates this parent folder. A process in a sandbox has the permissions of the service and ends with the service; the files of the sandbox are kept.',
+      'Idle conversations may use about MIB mebibytes of memory; the default is cache_bytes in FILE, or else 256 MiB.',
+      'With --redact, API keys, tokens, passwords and private keys are masked in all data written from now on, so agents see them masked, too. They are also masked in public conversations, including older events. The field redact in FILE is a list of "stored" (data written from now on), "public" (public conversations), or both.',
+      'With --workspace, clients may create directories below DIR (/api/file/create_directory); DIR must exist.',
+      'FILE is a JSON object with the fields sandbox_specs, sandbox_directory (relative to FILE), canvas_extensions (a folder with extensions of the OpenHands web page, which clients may install), sandbox_workspaces (true: clients may use the files of sandboxes and run commands in them), max_sandboxes, webhooks, max_profiles, quota, editor, max_body_bytes, cache_bytes, redact and live. A sandbox spec has the fields id, command, initial_env, working_dir and health; the first spec is the default. Without specs, a sandbox is a working directory in which no process runs. A webhook has the fields url, secret (or secret_env, the name of an environment variable that contains the secret), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay and max_retry_delay. editor has the fields port, token_env and base_path. quota has the fields per_day (maximum number of conversations that an organization may start or fork per UTC day) and exempt (ids of organizations without a quota). live has the fields max_per_conversation, max_total, buffer_chars, write_timeout and heartbeat_interval. Times are in milliseconds.',
+      'If the environment variable COLLOQUY_SECRET is set (16 characters or more), API keys of models are stored encrypted. Otherwise, profiles and settings that contain an API key are rejected.',
       'With --full-text, the text of all conversations can be searched (/api/conversations/search-text); a database without an index gets one in the background.',
-      'With --inspect, /inspect shows conversations event by event as they happen; the page asks for a key if the service needs one.',
-      'MODULE is a file of JavaScript or TypeScript that exports a step function, such as one of colloquy/steps (export const step = …, or the default export), and may export run, an object of run options (condenser, policy, hooks). Without it, the agent repeats the user message.',
-      'Prints its URL, and writes one line of JSON per request to standard error. On SIGINT and SIGTERM, waits up to 4.5 seconds for requests and runs, then interrupts runs and ends.',
+      'With --inspect, the page /inspect shows conversations live, event by event. The page asks for a key if the service needs one.',
+      'MODULE is a JavaScript or TypeScript file that exports a step function, such as one of colloquy/steps, either as step or as the default export. The file may also export run, an object of run options (condenser, policy, hooks). Without --agent, the agent repeats the user message.',
+      'Prints the URL of the service, and writes one line of JSON per request to standard error. On SIGINT and SIGTERM, waits up to 4.5 seconds for requests and runs, then interrupts runs and stops.',
     ],
   }),
   demo: command({
@@ -491,10 +491,10 @@ export function helpPage(topic: string | null): string[] {
     ABOUT_DATABASES,
     '',
     'Options:',
-    '  --json             one JSON object per file or page, each on one line',
+    '  --json             prints one JSON object per file or page, each on one line',
     '  --db FILE_OR_URL   reads a database instead of a FILE; --conversation ID selects a conversation',
-    '  -h, --help         this page, or the page of a command',
-    '  -V, --version',
+    '  -h, --help         shows this page, or the page of a command',
+    '  -V, --version      shows the version',
     '',
     EXIT_CODES,
   ]
@@ -546,18 +546,18 @@ const ABOUT_EVENT_IDS =
   'EVENT_ID can be shortened to a prefix that no other id has; a number that is not a prefix of an id is a line number.'
 
 const ABOUT_PAGES = [
-  `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
-  'With --json, one object {"items","cursor"} on one line.',
+  `N, the size of a page, is 1 to ${MAX_PAGE_SIZE}. CURSOR is printed at the end of the previous page.`,
+  'With --json, prints one object {"items","cursor"} on one line.',
 ]
 
 const ABOUT_FILES = [
   'FILE is a .jsonl file with one event per line, a .json file with an array of events, a directory',
-  'of event-NNNNN-<id>.json files, a zip of one, or - for standard input. It can also be a session of',
-  'another agent, or messages in a provider’s format. FORM is detected by default; it is one of',
+  'of event-NNNNN-<id>.json files, a zip of such a directory, or - for standard input. It can also be a',
+  'session of another agent, or messages in a provider’s format. FORM (detected by default) is one of',
   `${FROM.slice(0, 6).join(', ')},`,
   `${FROM.slice(6).join(', ')}.`,
 ]
 
 const ABOUT_DATABASES = 'FILE_OR_URL is a SQLite file, or a postgres:// URL (which needs the package pg).'
 
-const EXIT_CODES = 'Exit code: 0 success, 1 a problem in the data, 2 wrong usage.'
+const EXIT_CODES = 'Exit code: 0 for success, 1 for a problem in the data, 2 for wrong usage.'

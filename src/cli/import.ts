@@ -80,7 +80,7 @@ async function importFolder(
       else if ((await importFile(request, page, file, fallback)) !== 0) failed += 1
     }
     const read = counted(files.length - blank.length, 'file')
-    const failures = failed === 0 ? '' : `, ${counted(failed, 'file')} with something wrong`
+    const failures = failed === 0 ? '' : `, ${counted(failed, 'file')} with problems`
     if (!page.json) await page.print([`${safe(name)}: ${read} read${failures}`])
     const leftOut = `left out ${counted(blank.length, 'empty file')}: ${blank.join(', ')}`
     if (blank.length > 0) await page.complain(`${safe(name)}: ${leftOut}`)
@@ -270,7 +270,7 @@ function planImport({ request }: Copy, name: string, sidecarFiles: Source['sidec
     notes.push(`--conversation is ignored: the documents have the id ${quoted(id)}`)
   const metaId = documents.meta?.['id']
   if (typeof metaId === 'string' && dashed(metaId) !== id && ownDescription === null)
-    notes.push(`meta.json has the id ${quoted(metaId)}, base_state.json another, which is used`)
+    notes.push(`meta.json has the id ${quoted(metaId)}; base_state.json has another id, which is used`)
   const ignored = sidecarFiles?.ignored ?? []
   const more = ignored.length > LISTED_NAMES ? ` and ${ignored.length - LISTED_NAMES} more` : ''
   if (ignored.length > 0) notes.push(`left out: ${ignored.slice(0, LISTED_NAMES).join(', ')}${more}`)
@@ -354,7 +354,7 @@ async function append(
   if (stored?.id === headMove(conversation, expected, value).id)
     return append(store, conversation, batch, expected + 1)
   const why =
-    expected === 0 ? 'which was imported from another file' : 'perhaps because a reply was incomplete'
+    expected === 0 ? 'which was imported from another file' : 'perhaps because a reply was incomplete then'
   throw new FileError(
     'other_log',
     `line ${batch[0]?.line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
@@ -379,13 +379,13 @@ async function moveHead(
     const [next] = await store.read(id, { from: length, limit: 1 })
     if (next?.id === move.id) report.head = { value: wanted, added: false }
     else if (headId !== wanted)
-      report.notes.push('the conversation has continued since: HEAD stays where it is')
+      report.notes.push('HEAD was not moved, because the conversation has continued since the earlier import')
     return
   }
   // After a move, HEAD is the nearest entry on the path that is not a state update.
   let event = wanted === null ? null : await store.get(id, wanted)
   if (wanted !== null && event === null) {
-    report.notes.push(`HEAD stays: base_state.json has it at the unknown event ${quoted(wanted)}`)
+    report.notes.push(`HEAD was not moved: base_state.json sets it to the unknown event ${quoted(wanted)}`)
     return
   }
   while (event !== null && kindOf(event.fact) === 'ConversationStateUpdateEvent')
@@ -409,8 +409,8 @@ function headMove(conversation: string, position: number, value: string | null):
 /** What an import does with a fact that it cannot store as it is. */
 const REPAIRS = {
   duplicate_id: 'kept outside the tree',
-  unknown_parent: 'follows HEAD',
-  unreadable_timestamp: 'has the time of the event before it',
+  unknown_parent: 'follows HEAD instead',
+  unreadable_timestamp: 'gets the time of the previous event',
 }
 
 /** Maximum number of listed issues, because in a file of the wrong kind every line has an issue. */
@@ -455,13 +455,13 @@ const reportJson = ({ form: _form, broken: _broken, ...report }: ImportReport) =
 
 function* showReport(page: Page, report: ImportReport, database: string): IterableIterator<string> {
   const { file, conversation, created, events, added, present, head, notes, skipped } = report
-  const before = present === 0 ? '' : `, ${present.toLocaleString('en')} there already`
+  const before = present === 0 ? '' : `, ${present.toLocaleString('en')} already stored`
   yield page.heading(safe(file), `${counted(events, 'event')}, ${added.toLocaleString('en')} added${before}`)
   const verb = created ? 'new' : added > 0 ? 'continued' : 'unchanged'
   yield `  ${page.paint('strong', safe(conversation))} in ${safe(database)}  ${page.paint('dim', verb)}`
   if (head !== null) {
     const where = head.value === null ? 'before every event' : `at ${glimpse(head.value)}`
-    const how = head.added ? 'an event that moves it was added' : 'as the event after the last one moves it'
+    const how = head.added ? 'this import added an event that moves it' : 'an earlier import moved it'
     yield `  HEAD ${where}, by base_state.json: ${how}`
   }
   yield* page.problemRows(problemsIn(report), { limit: LISTED })

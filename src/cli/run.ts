@@ -48,7 +48,7 @@ const HIDDEN_KINDS: readonly string[] = ['ObservationEvent', 'CondensationReques
 
 function* showDemo(page: Page, recording: Recording, file: string): IterableIterator<string> {
   const { state } = recording
-  yield page.heading('State', 'what the log means, folded event by event')
+  yield page.heading('State', 'computed from the log, event by event')
   yield* stateRows(page, state)
   yield ''
   yield page.heading('Tree', '● leads to HEAD   ○ on an abandoned branch')

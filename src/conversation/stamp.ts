@@ -39,7 +39,7 @@ export function checkEvents(values: readonly unknown[]): readonly Event[] {
 }
 
 export function checkDelta(value: unknown): StreamingDeltaEvent {
-  const event = checkEvent(value, 0)
+  const event = checkEvent(value, 0, 'Invalid event')
   if (event.kind === 'StreamingDeltaEvent') return event
   throw new ColloquyError(
     'invalid_event',
@@ -50,12 +50,12 @@ export function checkDelta(value: unknown): StreamingDeltaEvent {
   )
 }
 
-function checkEvent(value: unknown, index: number): Event {
+function checkEvent(value: unknown, index: number, lead = `Invalid event at index ${index}`): Event {
   const decoded = decodeEvent(value)
   if (decoded.ok) return decoded.event
   const [first] = decoded.issues
   const where = first === undefined || first.loc.length === 0 ? '' : `, field ${first.loc.join('.')}`
-  const message = `Invalid event at index ${index}${where}: ${first?.msg ?? 'it is not an event.'}`
+  const message = `${lead}${where}: ${first?.msg ?? 'it is not an event.'}`
   throw new ColloquyError('invalid_event', message, { at: index, issues: decoded.issues })
 }
 

@@ -119,7 +119,7 @@ function condensationNotes({ entry }: Subject, log: Log): Note[] {
     waiting === 0 ? '' : `, and forgot ${counted(waiting, 'event')} of a batch that waited for a result`
   const notes = [note('took_out', 'U6', `${text}${more}`, removed.flatMap(idsIn))]
   if (indexOfSummary(branch.view.units, entry) >= 0)
-    notes.push(note('summary', 'U6', 'its summary went into the view', [summaryId(id)]))
+    notes.push(note('summary', 'U6', 'its summary entered the view', [summaryId(id)]))
   return notes
 }
 
@@ -128,7 +128,7 @@ function unitNotes(subject: Subject, current: UnitPosition, pairs: readonly stri
   const { unit } = current
   const unitIds = idsIn(unit)
   const stretch = stretchOf(units, unit).flatMap((one) => (one === unit ? [] : idsIn(one)))
-  const text = `it is forgotten only together with ${counted(stretch.length, 'event')} of other units`
+  const text = `it can only be forgotten together with ${counted(stretch.length, 'event')} of other units`
   return [
     ...(unit.type === 'batch'
       ? [...batchNotes(subject, unit, units, pairs), ...workNotes(subject, unit, current.branch)]
@@ -161,7 +161,7 @@ function batchNotes(
       one !== unit && one.type === 'batch' && one.responseId !== '' && one.responseId === unit.responseId,
   )
   if (split.length > 0) {
-    const text = `other calls of the reply ${quote(unit.responseId)} are in ${counted(split.length, 'batch', 'batches')} of their own, so that the model is shown several replies`
+    const text = `other calls of the reply ${quote(unit.responseId)} are in ${counted(split.length, 'other batch', 'other batches')}, so the model sees several replies`
     notes.push(note('split_batch', 'U2', text, split.flatMap(idsIn), 'M7'))
   }
   return notes
@@ -176,7 +176,7 @@ function workNotes(
   const call = result?.call ?? [...calls].find(({ seq }) => seq === entry.seq)
   if (call === undefined) return []
   if (openCallOf(workingCalls, call.event.tool_call_id, call.seq) !== undefined)
-    return [note('working', 'U11', 'its call works: no message has completed it', [])]
+    return [note('working', 'U11', 'its call is still working: no message has completed it', [])]
   return [...view.units].flatMap((unit) => {
     if (unit.type === 'batch' || unit.completes?.seq !== call.seq) return []
     const { id } = unit.item
@@ -189,7 +189,7 @@ function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note
   if (unit.completes !== undefined) {
     const { id } = unit.completes
     return [
-      note('completes', 'U11', `it completes the call ${quote(id)}, which worked after its reply`, [id]),
+      note('completes', 'U11', `it completes the call ${quote(id)}, still working after its reply`, [id]),
     ]
   }
   if (event.kind === 'SystemPromptEvent') {
@@ -213,13 +213,13 @@ function orderNotes(units: readonly Unit[], unit: Unit, unitIds: readonly string
       .slice(index + 1)
       .filter((one) => !isPlaced(one) && one.first < unit.first && !isSummary(one))
     const ids = unread.flatMap(idsIn)
-    const text = `it is placed before ${counted(ids.length, 'message')} that arrived while its model was working, which had not read ${ids.length === 1 ? 'it' : 'them'}`
+    const text = `it is placed before ${counted(ids.length, 'message')} that its model had not read, because ${ids.length === 1 ? 'it' : 'they'} arrived during the request`
     return ids.length === 0 ? [] : [note('placed', 'U10', text, ids)]
   }
   if (isSummary(unit)) return []
   const passed = units.slice(0, index).filter((one) => isPlaced(one) && one.first > unit.first)
   const ids = passed.flatMap(idsIn).filter((id) => !unitIds.includes(id))
-  const text = `the reply ${quote(ids[0] ?? null)} is placed before it, since its model had not read it`
+  const text = `the reply ${quote(ids[0] ?? null)} is placed before it, because the model of that reply had not read it`
   return ids.length === 0 ? [] : [note('passed', 'U10', text, ids)]
 }
 

@@ -429,7 +429,7 @@ function judgeRequest(
   const reasoning =
     signed.size === 0
       ? ''
-      : `, and the signed thinking of ${counted(signed.size, 'reply', 'replies')} is after the change, where it is refused or dropped`
+      : `, and the signed thinking of ${counted(signed.size, 'reply', 'replies')} is after the change, so the provider refuses or drops it`
   const others = suspects.map(({ id }) => id)
   return finding(kind, severity, by, `${whatChanged(by, log)}: ${price}${reasoning}`, {
     ids: others,
@@ -572,7 +572,7 @@ function* pendingFindings({ state, ended }: Scene): IterableIterator<FindingDraf
   const calls = listPendingCallsIn(state.branch.pendingCalls)
   const [first] = calls
   if (first === undefined || ended) return
-  const text = `${counted(calls.length, 'call has', 'calls have')} no result, so that ${calls.length === 1 ? 'its' : 'their'} reply is not sent: ${quote(first.entry.event.tool_name)} waits`
+  const text = `${counted(calls.length, 'call has', 'calls have')} no result, so ${calls.length === 1 ? 'its' : 'their'} reply is not sent: ${quote(first.entry.event.tool_name)} waits`
   yield finding('pending_call', 'note', first.entry, text, {
     ids: calls.map(({ entry }) => entry.id),
     rule: 'U4',
@@ -605,7 +605,7 @@ function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft>
     for (const [message, what] of required) {
       if (!holds(above.view, message) || holds(entry.branch.view, message) || mentions(summary, message))
         continue
-      const how = hasText(summary) ? 'its summary has hardly a word of it' : 'it has no summary'
+      const how = hasText(summary) ? 'its summary contains hardly any of its words' : 'it has no summary'
       const text = `the condensation ${quote(id)} removed ${what} from the view, ${quote(message.id)}, and ${how}`
       // Missing words are a guess; a missing summary is a fact.
       const severity = hasText(summary) ? 'warning' : 'error'
@@ -662,11 +662,11 @@ function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
     const isBefore = head === null || isOnPathIn(head, first)
     const how =
       by === null || (isBefore && !moved)
-        ? `HEAD ${isBefore ? 'is before it' : 'is on another one'}`
+        ? `HEAD ${isBefore ? 'is before it' : 'is on another branch'}`
         : moved
-          ? `HEAD was moved off it by ${quote(by.id)}`
+          ? `HEAD was moved off this branch by ${quote(by.id)}`
           : `${quote(by.id)} ${describeParent(by)}${by.parent === null ? '' : ', before it'}`
-    const text = `a branch with ${work} of the agent is out of the model's sight: ${how}`
+    const text = `a branch with ${work} of the agent is not visible to the model: ${how}`
     yield finding('lost_branch', moved ? 'note' : 'warning', leaf, text, {
       ids: [by?.id, first.id],
       rule: 'D7',
@@ -675,8 +675,8 @@ function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
 }
 
 const END_TEXTS: Readonly<Record<EarlyEnd, string | null>> = {
-  truncated: 'was cut off by its limit of tokens',
-  filtered: 'was held back by the provider',
+  truncated: 'was cut off by its token limit',
+  filtered: 'was blocked by the provider',
   refused: 'is a refusal',
   paused: null,
   broken_off: 'broke off',
@@ -717,7 +717,7 @@ function* loopFindings({ state }: Scene): IterableIterator<FindingDraft> {
     const first = stuck === null ? undefined : findEventIn(state.log, stuck.eventIds[0] ?? '')
     if (stuck === null || first === undefined || shown.has(`${stuck.pattern} ${first.seq}`)) continue
     shown.add(`${stuck.pattern} ${first.seq}`)
-    const text = `the agent goes round in circles: ${stuck.reason.replace(/\.$/, '')}`
+    const text = `the agent is in a loop: ${stuck.reason.replace(/\.$/, '')}`
     yield finding('loop', 'warning', first, text, { ids: stuck.eventIds })
   }
 }

@@ -45,11 +45,11 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
     Array.from(unitEvents(one), (item) => item.id).filter((each) => listed.has(each))
   const listedIds = listedIn(unit)
   if (listedIds.length > 0) {
-    const text = `${condensation} lists ${quote(listedIds[0] ?? null)}, which is of the same batch`
+    const text = `${condensation} lists ${quote(listedIds[0] ?? null)}, which is in the same batch`
     return removed('condensed_with_batch', 'U2', text, listedIds)
   }
   const mates = stretchOf([...view.units], unit).flatMap(listedIn)
-  const text = `${condensation} lists ${quote(mates[0] ?? null)}, without which a provider does not accept it`
+  const text = `${condensation} lists ${quote(mates[0] ?? null)}, and a provider accepts this event only together with that one`
   return removed('condensed_with_stretch', 'U5', text, mates)
 }
 

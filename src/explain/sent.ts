@@ -36,12 +36,12 @@ export function sentNotes(state: State, subject: Subject, options: SentOptions):
     }
     sent = states.get(fit.messages) ?? state
     if (findUnit(sent.branch.view, subject) === undefined) {
-      const which = `the ${fit.cut} oldest events of the view except those that must stay`
-      return [overBudget(`the budget of ${budget} tokens omits ${which}, and it is one of them`)]
+      const which = `one of the ${fit.cut} oldest events of the view that may be omitted`
+      return [overBudget(`the budget of ${budget} tokens omits it, because it is ${which}`)]
     }
   }
   if (mask === undefined || !isMasked(sent, subject, mask)) return []
-  const text = 'the mask replaces it by a short text, because it is old'
+  const text = 'the mask replaces it with a short text, because it is old'
   return [{ code: 'masked', rule: 'D24', law: null, text, ids: [] }]
 }
 

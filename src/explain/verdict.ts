@@ -72,7 +72,7 @@ function onPath(state: State, subject: Subject, head: Checkpoint): Verdict {
   if (dropped !== null)
     return { reason: dropped.verdict, removedBy: dropped.removedBy, position: null, lateFor: dropped.call }
   const removal = findRemoval(subject, head)
-  if (removal === null) return out('no_unit', 'U1', null, 'it was never in the view')
+  if (removal === null) return out('no_unit', 'U1', null, 'it never entered the view')
   const removedBy = wouldBeInView(removal, head) ? removal.by.id : null
   const position = { unit: removal.unit, branch: removal.branch, end: head }
   return { reason: removal.verdict, removedBy, position, lateFor: null }
@@ -83,14 +83,14 @@ function inView(unit: Unit, position: UnitPosition): Verdict {
     return { reason, removedBy: null, position, lateFor: null }
   }
   if (unit.type === 'message') {
-    const text = 'the view has it as a unit of its own'
+    const text = 'the view contains it'
     return verdict({ code: 'unit', rule: 'U1', law: null, text, ids: [] })
   }
   const calls = [...unit.calls]
   if (!isPending(unit)) {
     const status =
       calls.length === 1 ? 'its call has its result' : `all ${calls.length} calls have their results`
-    const text = `the view has it in the batch of its reply: ${status}`
+    const text = `the view contains the batch of its reply: ${status}`
     return verdict({ code: 'batch', rule: 'U2', law: null, text, ids: [] })
   }
   const ended = new Set(Array.from(unit.results, ({ call }) => call.seq))

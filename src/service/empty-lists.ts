@@ -48,7 +48,7 @@ export const emptyListOperations = (): Operation[] =>
       operationId: name.replaceAll(' ', '_'),
       summary: `Empty: ${name.replace(/^\w+ api (?:v1 )?/, '')}`,
       ...(body === null
-        ? { status: 204, description: 'There is nothing to do' }
+        ? { status: 204, description: 'Accepted without effect' }
         : { description: 'Always empty', returns: { type: Array.isArray(body) ? 'array' : 'object' } }),
       handle: () => body,
     })

@@ -115,10 +115,12 @@ describe('condense', () => {
     const { out, code } = await colloquy(['condense', file, '--max-events', '8', '--summary', 'so far'])
     expect(code).toBe(0)
     const rows = out.trimEnd().split('\n')
-    expect(rows[0]).toContain('the view: 9 events before, 4 after, as it is too long')
+    expect(rows[0]).toContain('the view: 9 events before, 4 after, because it was too long')
     expect(rows.slice(1).map((row) => row[2])).toEqual([' ', ' ', '−', '−', '−', '−', '−', '−', '+', ' '])
     expect(rows[9]).toContain('so far')
-    expect((await colloquy(['condense', file, '--max-events', '9'])).out).toContain('9 events; nothing to do')
+    expect((await colloquy(['condense', file, '--max-events', '9'])).out).toContain(
+      '9 events; no condensation is needed',
+    )
   })
 
   it.each([

@@ -109,7 +109,7 @@ describe('import of a file', () => {
     })
     const { out } = await colloquy(['import', ...argv])
     for (const text of [
-      '5 there already',
+      '5 already stored',
       'older shape',
       'quarantined',
       'unknown parent',

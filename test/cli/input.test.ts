@@ -77,7 +77,7 @@ describe('input formats', () => {
   it('fall back to lines if the whole input is not a JSON document either', async () => {
     const { all, err } = await runJson(['check', '-'], { stdin: `{\n${A}\n[1,\n${B}` })
     expect(all[0]).toMatchObject({ events: 4, valid: 2 })
-    expect(err).toContain('line 1 is not JSON, nor is 1 other')
+    expect(err).toContain('line 1 is not JSON: it and 1 other were quarantined')
     const arrays = await runJson(['check', folder({ 'a.jsonl': `[1]\n${A}\n` })('a.jsonl')])
     expect(arrays.all[0]).toMatchObject({ events: 2, valid: 1, issues: [{ line: 1 }] })
     expect(await ids('-', `${A}\n${pretty}`)).toEqual(['a'])
@@ -170,8 +170,8 @@ describe('input that is not JSON', () => {
   it.each([
     ['a truncated last line', `${A}\n${B}\n{"id":"c","ki`, 'line 3 is not JSON (truncated last line?): '],
     ['a line in the middle', `${A}\noops\n${B}\n`, 'line 2 is not JSON: '],
-    ['two lines', `${A}\noops\n\noops`, 'line 2 is not JSON, nor is 1 other: '],
-    ['many lines', `oops\noops\noops\n${A}`, 'line 1 is not JSON, nor are 2 others: '],
+    ['two lines', `${A}\noops\n\noops`, 'line 2 is not JSON: it and 1 other were quarantined; '],
+    ['many lines', `oops\noops\noops\n${A}`, 'line 1 is not JSON: it and 2 others were quarantined; '],
   ])('is reported in one line for %s, and the other events are read', async (_, text, message) => {
     const file = folder({ 'a.jsonl': text })('a.jsonl')
     for (const argv of [

@@ -164,7 +164,7 @@ describe('import of sessions', () => {
       'all/r/none.json': '',
     })
     const first = await colloquy(['import', '--db', pathOf('x.db'), pathOf('all')])
-    expect(first.out).toContain('5 files read, 1 file with something wrong')
+    expect(first.out).toContain('5 files read, 1 file with problems')
     expect(first.err).toContain(
       'notes.json: the file contains an object, not an array of events or a session',
     )

@@ -178,7 +178,7 @@ describe('tree', () => {
     for (const input of [[pathOf('s.jsonl')], ['--db', pathOf('x.db'), '--conversation', 's']]) {
       const { out } = await colloquy(['tree', ...input], { columns: 200 })
       expect(out).toMatch(/● call +Task {2}task ↳ s-side-1 ◀ HEAD +a$/m)
-      expect(out).toContain('↳ s-side-2 was opened by no call of this log')
+      expect(out).toContain('↳ s-side-2 was not opened by a call of this log')
       const { out: json } = await colloquy(['tree', ...input, '--json'])
       expect(JSON.parse(json).subagents).toEqual([
         { id: 's-side-1', action_id: 'a' },
@@ -213,7 +213,7 @@ describe('tree', () => {
   it('names the lines that are not in the tree', async () => {
     const out = await printed('tree', [pause('a', '__root__'), pause('a', 'a'), { kind: 'Odd' }])
     expect(out).toContain('line 2 is not in the tree: its id a exists already')
-    expect(out).toContain('line 3 is not in the tree: it has no id that can be read')
+    expect(out).toContain('line 3 is not in the tree: it has no readable id')
   })
 
   it('does not indent a chain of 10,000 events', async () => {
@@ -266,7 +266,7 @@ describe('view', () => {
       '    4 └ result      terminal  / ob',
       '  ✂ 5   end   ✂ marks where the view may be cut',
       '',
-      'Pending  out of the view until they have results',
+      'Pending  calls that are out of the view until they have results',
       '    ╶ call        terminal  sleep ◌ waiting c',
       '',
       'Left out  results that end no call',
@@ -292,7 +292,7 @@ describe('replay', () => {
     ])
     for (const row of [
       /line 1 {2}older shape +early\.activated_microagents: /,
-      /line 2 {2}duplicate id +left out of the tree: line 1 has the id m already/,
+      /line 2 {2}duplicate id +left out of the tree: line 1 already has the id m/,
       /line 3 {2}unknown parent +/,
       /line 3 {2}unreadable timestamp +/,
       /line 4 {2}quarantined +kind: Unknown kind/,
@@ -322,7 +322,9 @@ describe('replay', () => {
 describe('check', () => {
   it('reports valid and invalid events, and notes what a replay repairs', async () => {
     expect(await printed('check', [messageEvent('a', 'x')])).toBe('log.jsonl  1 event  ✓ every event loads\n')
-    expect((await colloquy(['check', '-'])).out).toBe('-  0 events  nothing to check: there is no event\n')
+    expect((await colloquy(['check', '-'])).out).toBe(
+      '-  0 events  nothing to check: the log has no events\n',
+    )
     const bad = [
       { kind: 'PauseEvent', extra: 1 },
       { kind: 'PauseEvent', timestamp: 1 },

@@ -112,7 +112,7 @@ describe('stuck as text', () => {
     const { out } = await colloquy(['stuck', fileOf(user, ...failing(3, 'e\u001b[2J'.repeat(90)))], {
       columns: 72,
     })
-    expect(out).toContain('not stuck\n  To be sent to the model:\n    [Repeated error]')
+    expect(out).toContain('not stuck\n  Message for the model:\n    [Repeated error]')
     expect(out).not.toContain('\u001b')
     for (const line of out.split('\n').slice(1)) expect(line.length).toBeLessThanOrEqual(72)
   })

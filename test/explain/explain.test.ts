@@ -36,11 +36,11 @@ describe('a background call', () => {
   it('is described as working or as completed in the notes of its events', () => {
     const open = log.slice(0, 4)
     for (const id of ['call', 'works']) {
-      expect(notes(open, id)).toContain('its call works: no message has completed it')
+      expect(notes(open, id)).toContain('its call is still working: no message has completed it')
       expect(notes(log, id)).toContain('the message "call-completion" has completed its call')
     }
     expect(notes(log, 'call-completion')).toEqual([
-      'it completes the call "call", which worked after its reply',
+      'it completes the call "call", still working after its reply',
     ])
     expect(explain(replay(log), 'again').notes).toMatchObject([{ code: 'repaired', rule: 'U11', law: 'P12' }])
     expect(notes([...log, condensation('sum', ['call-completion'])], 'call')).toEqual(

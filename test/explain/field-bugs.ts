@@ -93,7 +93,7 @@ const loop: FieldBug = {
   log: [task, ...circle],
   healthy: [task, ...search],
   kind: 'loop',
-  pattern: /goes round in circles: The same call of "grep" had the same result 4 times in a row/,
+  pattern: /is in a loop: The same call of "grep" had the same result 4 times in a row/,
   ids: ['a1', 'oa1', 'a2', 'oa2', 'a3', 'oa3', 'a4', 'oa4'],
 }
 
@@ -103,7 +103,7 @@ const lost: FieldBug = {
   log: [task, list, listed, late, done],
   healthy: [task, list, listed, user('late', 'And the headings too'), done],
   kind: 'lost_branch',
-  pattern: /a branch with 1 result of the agent is out of the model's sight: "late" has the parent "task"/,
+  pattern: /a branch with 1 result of the agent is not visible to the model: "late" has the parent "task"/,
   ids: ['listed', 'late', 'list'],
 }
 
@@ -149,7 +149,7 @@ const forgot: FieldBug = {
   ),
   kind: 'forgotten_task',
   pattern:
-    /condensation "sum" removed the task from the view, "task", and its summary has hardly a word of it/,
+    /condensation "sum" removed the task from the view, "task", and its summary contains hardly any of its words/,
   ids: ['sum', 'task'],
 }
 
@@ -168,7 +168,7 @@ const cut: FieldBug = {
   log: [task, text('cut', 'All of them are ren', { outcome: 'truncated', stop_reason: 'max_tokens' })],
   healthy: [task, text('cut', 'All of them are renamed.', {})],
   kind: 'cut_off',
-  pattern: /the reply was cut off by its limit of tokens \(max_tokens\)/,
+  pattern: /the reply was cut off by its token limit \(max_tokens\)/,
   ids: ['cut'],
 }
 

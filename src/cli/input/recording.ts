@@ -23,7 +23,7 @@ import type { FileCommand, From, Options } from '../commands.ts'
 import { readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import type { Io } from '../print/io.ts'
-import { quoted } from '../print/text.ts'
+import { counted, quoted } from '../print/text.ts'
 import { asObject } from './documents.ts'
 import { follow, openInput, type Opened, type Piece, valueOf } from './open.ts'
 
@@ -274,8 +274,8 @@ export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>)
   if (broken === null) return null
   const cut = broken.isLast && form === 'lines' && broken.why === 'not JSON' ? ' (truncated last line?)' : ''
   const more = broken.count - 1
-  const others = more === 0 ? '' : more === 1 ? ', nor is 1 other' : `, nor are ${more} others`
-  return `${unitOf(form)} ${broken.line} is ${broken.why}${cut}${others}: quarantined; the rest is read`
+  const others = more === 0 ? 'was' : `and ${counted(more, 'other')} were`
+  return `${unitOf(form)} ${broken.line} is ${broken.why}${cut}: it ${others} quarantined; the rest is read`
 }
 
 type Log = Pick<Recording, 'state' | 'lines'>

@@ -106,9 +106,9 @@ function* startLines(
 ): IterableIterator<string> {
   yield `  its operations: ${url}/openapi.json`
   if (inspect === true) yield `  its conversations, live: ${url}/inspect`
-  if (keys === 0) yield `  no key is needed: only this machine has access (${KEYS} sets keys)`
+  if (keys === 0) yield `  no key is needed: only this machine has access (set ${KEYS} to require keys)`
   else yield `  ${keys === 1 ? 'the key' : `one of ${keys} keys`} is needed in X-Session-API-Key`
-  if (agent === undefined) yield '  its agent repeats user messages (--agent names another)'
+  if (agent === undefined) yield '  its agent repeats user messages (--agent MODULE replaces it)'
   else yield `  its agent is ${agent}`
   yield `  sandboxes are processes of this machine, in ${directory}`
   if (givesFiles) yield '  clients may use the files of sandboxes, and run commands in them'

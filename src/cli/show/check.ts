@@ -72,7 +72,7 @@ const logRepairs = ({ lines }: Recording, state: State): Problem[] =>
         : // The core counts positions; people need lines.
           existing === undefined
           ? message
-          : `left out of the tree: line ${lines[existing.seq]} has the id ${id} already`
+          : `left out of the tree: line ${lines[existing.seq]} already has the id ${id}`
     return { line: lines[seq] ?? 0, what: inWords(code), detail: glimpse(detail) }
   })
 
@@ -86,8 +86,8 @@ function droppedResults({ lines, state }: Recording, branches: readonly State[])
       const { tool_name, tool_call_id } = entry.event
       const why =
         reason === 'duplicate_result'
-          ? 'its call has a result already'
-          : 'it ends no pending call of the view'
+          ? 'its call already has a result'
+          : 'no pending call of the view matches it'
       const detail = glimpse(`left out of the view: ${why} (${tool_name}, ${tool_call_id})`)
       results.set(id, { line: lines[entry.seq] ?? 0, what: inWords(reason), detail })
     }

@@ -156,7 +156,7 @@ export class Page {
       problems !== ''
         ? this.paint('bad', `✗ ${problems}`)
         : events === 0
-          ? this.paint('warn', 'nothing to check: there is no event')
+          ? this.paint('warn', 'nothing to check: the log has no events')
           : this.paint('good', `✓ ${good}`)
     return `${this.heading(title, counted(events, 'event'))}  ${result}`
   }

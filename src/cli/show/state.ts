@@ -47,11 +47,11 @@ export const replayView: View<'replay'> = {
     const isEarlier = entries.length < recording.lines.length
     yield page.heading(title, isEarlier ? `as it was at ${shownId(entries.last()?.id ?? null)}` : '')
     if (recording.session !== null)
-      yield fieldRow(page, 'session', `of ${recording.session.format}, read as events`)
+      yield fieldRow(page, 'session', `${recording.session.format}, converted to events`)
     yield* stateRows(page, state)
     const repairs = repairsOf(recording, state)
     yield ''
-    yield page.heading('Repaired', repairs.length === 0 ? 'nothing had to be' : '')
+    yield page.heading('Repaired', repairs.length === 0 ? 'nothing' : '')
     yield* page.problemRows(repairs, { limit: LISTED })
   },
 }
@@ -125,13 +125,13 @@ export const viewView: View<'view'> = {
   }),
   *show(page, { state, title }) {
     const { view } = state.branch
-    const head = state.log.head === null ? 'the empty HEAD' : shownId(state.log.head.id)
-    yield page.heading(title, `the view at ${head}: ${counted(view.length, 'event')}`)
+    const head = state.log.head === null ? 'before every event' : `at ${shownId(state.log.head.id)}`
+    yield page.heading(title, `the view ${head}: ${counted(view.length, 'event')}`)
     yield* viewRows(page, state, true)
     if (view.unhandledCondensationRequest) yield page.paint('warn', '  a condensation is requested')
     if (listPendingCalls(state).length > 0) {
       yield ''
-      yield page.heading('Pending', 'out of the view until they have results')
+      yield page.heading('Pending', 'calls that are out of the view until they have results')
       yield* pendingRows(page, state)
     }
     const dropped = listDroppedResults(state)
@@ -186,7 +186,7 @@ function bracketed(unit: Unit): Row[] {
 }
 
 const REFUSALS: Readonly<Record<string, string>> = {
-  not_needed: 'nothing to do',
+  not_needed: 'no condensation is needed',
   nothing_to_forget: 'too few events may be removed for a summary to shorten the view',
 }
 
@@ -221,7 +221,7 @@ export const condenseView: View<'condense'> = {
     const { title, state: before } = subject
     const count = counted(before.branch.view.length, 'event')
     if (event === null) return yield page.heading(title, `the view: ${count}; ${REFUSALS[reason] ?? reason}`)
-    const why = reason === 'request' ? 'as the log requests' : 'as it is too long'
+    const why = reason === 'request' ? 'because the log requests it' : 'because it was too long'
     yield page.heading(title, `the view: ${count} before, ${after.branch.view.length} after, ${why}`)
     const forgotten = new Set(event.forgotten_event_ids)
     const old = [...viewEvents(before)]
@@ -257,7 +257,7 @@ export const stuckView: View<'stuck'> = {
     }
     const nudge = LOOPS.nudge(state)
     if (nudge === null) return
-    yield `  ${page.paint('warn', 'To be sent to the model:')}`
+    yield `  ${page.paint('warn', 'Message for the model:')}`
     for (const line of nudge.split('\n')) yield `    ${fit(glimpse(line), page.columns - 4)}`.trimEnd()
   },
 }

@@ -29,11 +29,10 @@ export const treeView: View<'tree'> = {
     yield* treeLines(page, recording)
     for (const { id, actionId } of recording.subagents)
       if (actionId === null || findEvent(state, actionId) === undefined)
-        yield page.paint('dim', `  ↳ ${shownId(id)} was opened by no call of this log`)
+        yield page.paint('dim', `  ↳ ${shownId(id)} was not opened by a call of this log`)
     for (const entry of entries) {
       if (entry.inTree) continue
-      const why =
-        entry.id === null ? 'it has no id that can be read' : `its id ${shownId(entry.id)} exists already`
+      const why = entry.id === null ? 'it has no readable id' : `its id ${shownId(entry.id)} exists already`
       yield page.paint('dim', `  line ${lineOf(recording, entry)} is not in the tree: ${why}`)
     }
     if (branches > 1) yield page.paint('dim', '  ● leads to HEAD   ○ on another branch   · state update')
@@ -61,7 +60,7 @@ export function* treeLines(
     const described = describeEntry(row.entry)
     yield page.eventRow({ lead, gutter: `${rails(row)} `, described, id, note: notes.join(' ') }, idColumns)
   }
-  if (log.head === null && roots > 0) yield '  HEAD is before every event: the next one starts a new root'
+  if (log.head === null && roots > 0) yield '  HEAD is before every event: the next event becomes a new root'
 }
 
 function rails({ depth, forks, isRemark, onHeadPath }: TreeRow): string {

@@ -71,7 +71,7 @@ const UNKNOWN_CALL = {
 }
 const ENDED = {
   returns: objectOf({ success: 'boolean', event_id: 'string' }),
-  description: 'The completion; the same one when the call was completed before',
+  description: 'The completion; if the call was already completed, the earlier one',
   otherwise: UNKNOWN_CALL,
 }
 
@@ -93,7 +93,7 @@ export const callOperations = (
         }),
       ),
     }),
-    description: 'The calls that work in the background, in log order',
+    description: 'The calls that are running in the background, in the order of the log',
     async handle({ path }) {
       const { state } = await openConversation(lifecycle, path.conversation_id)
       const items = listWorkingCalls(state).map(({ action: { id, event }, task, progress }) => ({
@@ -112,7 +112,7 @@ export const callOperations = (
     body: callTokenBody,
     status: 201,
     returns: objectOf({ token: 'string', expires_at: 'string', path: 'string' }),
-    description: 'The token, which is shown only once; it replaces the one before',
+    description: 'The token, which is shown only once; it replaces an earlier token',
     otherwise: UNKNOWN_CALL,
     async handle({ path, body }) {
       const { conversation, state } = await openConversation(lifecycle, path.conversation_id)

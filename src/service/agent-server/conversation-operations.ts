@@ -111,7 +111,7 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
       limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), 20),
     },
     returns: pageOfSchema(TEXT_HIT),
-    otherwise: { 501: 'The store has no index of text' },
+    otherwise: { 501: 'The store has no full-text index' },
     async handle({ query: requested }) {
       const id = requested.conversation_id
       const conversation = id === null ? null : ((await findConversation(store, id))?.id ?? id)

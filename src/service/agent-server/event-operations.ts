@@ -90,9 +90,9 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
     name: 'download_trajectory',
     tag: 'Conversations',
     returns: 'string',
-    description: 'A zip of its folder',
+    description: 'A zip of the folder of the conversation',
     mediaType: 'application/zip',
-    otherwise: { 413: 'Its log is too long for a zip' },
+    otherwise: { 413: 'The log is too long for a zip' },
     async handle({ path }) {
       const { record, state } = await openConversation(lifecycle, path.conversation_id)
       const { store } = lifecycle.engine

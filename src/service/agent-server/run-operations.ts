@@ -184,7 +184,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     body: messageBody,
     returns: objectOf({ success: 'boolean', event_id: 'string' }),
     otherwise: {
-      409: 'The key was used for another message, or there is no agent',
+      409: 'The key was already used for another message, or there is no agent',
       429: 'Too many runs',
     },
     async handle({ path, body: { run = false, ...message } }) {

@@ -60,7 +60,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     summary: 'List App Conversations, Or Get Those With Ids',
     query: { ids: optional(texts()), ...FILTERS, ...CURSOR_PAGING },
     returns: { anyOf: [APP_CONVERSATION_PAGE, listOf(maybe(APP_CONVERSATION))] },
-    description: 'A page of a search; with ids the conversations in that order, null for each unknown one',
+    description: 'A page of a search; with ids, a conversation for each id, null if the id is unknown',
     otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE },
     async handle({ query: { ids, ...query }, request }) {
       if (ids === null) return await search(plane, query, request)
@@ -125,7 +125,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     }),
     description: 'Queued until the conversation is ready',
     otherwise: {
-      404: 'Neither a conversation nor a start task',
+      404: 'The id is unknown: neither a conversation nor a start task has it',
       409: 'The conversation could not be started',
       410: 'The sandbox was deleted',
       429: `${MAX_PENDING} messages are queued already, or the queue would exceed ${MAX_PENDING_TEXT} characters`,

@@ -125,7 +125,7 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
       ...Object.fromEntries(Object.keys(EMPTY_REPORT).map((name) => [name, 'integer'])),
       more: 'boolean',
     }),
-    description: 'What was deleted, or would be. With `more`, repeat the request for the rest.',
+    description: 'Counts of deleted items, or of a dry run. If `more` is true, repeat the request.',
     otherwise: { 409: 'Another process is applying a retention policy' },
     async handle({ body: { dry_run: dryRun = false, limit = MAX_PAGE_SIZE, ...criteria } }) {
       const { older_than_days: days, keep_last: keepLast, ids, ...others } = criteria

@@ -171,7 +171,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
         summary: 'string?',
       }),
     ),
-    description: 'The newest first, each with the final response of its agent, shortened, or null',
+    description: 'The newest first, each with the shortened final response of its agent, or null',
     handle: async ({ query: { page_id, limit } }) =>
       await pageInBytes({
         cursor: page_id,
@@ -190,9 +190,9 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
   operation('get /api/v1/app-conversations/{conversation_id}/download', {
     name: 'download_app_conversation',
     returns: 'string',
-    description: 'A zip of its events',
+    description: 'A zip of the events of the conversation',
     mediaType: 'application/zip',
-    otherwise: { 413: 'Its log is too long for a zip' },
+    otherwise: { 413: 'The log is too long for a zip' },
     async handle({ path, request }) {
       const record = await getConversationOr404(plane.store, path.conversation_id)
       const meta = await describeApp(plane, record, originOf(request))
@@ -213,7 +213,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
         }),
       ),
     }),
-    description: 'The contents of a folder of its sandbox, by name',
+    description: 'The contents of a folder of the sandbox, by name',
     otherwise: REFUSED,
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
@@ -225,9 +225,9 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     tag: FILES,
     query: { file_path: withDefault(text(), 'PLAN.md') },
     returns: 'string',
-    description: 'Its text',
+    description: 'The text of the file',
     mediaType: 'text/plain',
-    otherwise: { ...REFUSED, 413: 'It is too large' },
+    otherwise: { ...REFUSED, 413: 'The file is too large' },
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.file_path)
       const bytes = await location.files.read(location.path, MAX_BYTES)
@@ -239,7 +239,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     tag: FILES,
     query: { path: withDefault(text(), ''), ref: optional(text()) },
     returns: CHANGES,
-    description: 'By path',
+    description: 'The changed files, by path',
     otherwise: REFUSED,
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
@@ -251,8 +251,8 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     tag: FILES,
     query: { path: text(), ref: optional(text()) },
     returns: DIFF,
-    description: 'A file as it is and as it was',
-    otherwise: { ...REFUSED, 413: 'It is too large' },
+    description: 'The current and the original file',
+    otherwise: { ...REFUSED, 413: 'The file is too large' },
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
       const revision = { ref: query.ref, commit: null }

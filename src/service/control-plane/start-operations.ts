@@ -39,7 +39,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     name: 'start_app_conversation',
     body: startAppBody,
     returns: START_TASK,
-    description: 'The task that starts it, in the background',
+    description: 'The background task that starts the conversation',
     otherwise: REFUSED,
     handle: async ({ body = {}, request }) => await plane.tasks.create(body, originOf(request)),
   }),
@@ -47,7 +47,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     name: 'stream_app_conversation_start',
     body: startAppBody,
     returns: listOf(START_TASK),
-    description: 'The task after each step, as they are done, in one list',
+    description: 'A list that is streamed: the task after each of its steps',
     otherwise: REFUSED,
     async handle({ body = {}, request }) {
       const steps = await plane.tasks.follow(body, originOf(request))

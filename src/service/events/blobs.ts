@@ -32,7 +32,7 @@ export const blobOperations = (store: Store): Operation[] => {
       name: 'get_conversation_blob',
       query: { decode: withDefault(boolean(), false) },
       returns: { type: 'string', format: 'binary' },
-      description: 'The UTF-8 bytes of the string; with decode, an image or the bytes that it encodes',
+      description: 'The UTF-8 bytes of the string; with decode, the bytes that the string encodes',
       mediaType: 'application/octet-stream',
       otherwise: {
         206: 'The requested range of bytes',

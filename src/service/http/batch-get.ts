@@ -38,7 +38,7 @@ export const batchGet = (route: Route, { what, by, schema, find, ...spec }: Batc
     ...spec,
     query: { [by]: texts() } as { readonly [name in typeof by]: Parameter<readonly string[]> },
     returns: listOf(maybe(schema)),
-    description: 'The items in the order of the ids, null for each unknown one',
+    description: 'The items in the order of the ids, null for each unknown id',
     otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE },
     async handle({ query }) {
       const ids = query[by]

@@ -81,7 +81,7 @@ const VALIDATION: Readonly<Record<string, JsonObject>> = {
   Problem: {
     type: 'object',
     required: ['detail'],
-    properties: { detail: { description: 'The error: a sentence, or a list of errors.' } },
+    properties: { detail: { description: 'The error: a sentence or a list of errors' } },
   },
   HTTPValidationError: {
     type: 'object',

@@ -28,7 +28,7 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
       summary: 'Listen To A Conversation',
       query: LIVE_QUERY,
       returns: 'string',
-      description: 'Server-sent events without an end',
+      description: 'An endless stream of server-sent events',
       mediaType: 'text/event-stream',
       otherwise: { 429: 'Too many streams', 503: 'The service is shutting down' },
       async handle({ path, query, request }) {

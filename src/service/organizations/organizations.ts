@@ -129,11 +129,11 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
     name: 'provision_user',
     body: userBody,
     returns: USER,
-    description: 'The existing user; the key is not shown again',
+    description: 'The user existed; the key is not shown again',
     otherwise: {
       201: 'Created, with an API key that is shown only once',
-      403: 'Not allowed for API keys and pages of other sites',
-      404: 'No organization was named, in X-Org-Id',
+      403: 'Not allowed with an API key, or from a page of another site',
+      404: 'The header X-Org-Id is missing',
     },
     async handle({ body: { email, subject = null, api_key_name }, request }) {
       const caller = await identify(request)
@@ -153,7 +153,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
   operation('get /api/billing/credits', {
     name: 'get_credits',
     returns: objectOf({ credits: 'string' }),
-    description: 'A decimal number; 0 where there is no balance',
+    description: 'A decimal number; 0 if there is no balance',
     async handle({ request }) {
       const org = await organizationOf(request, await identify(request))
       return { credits: (await credits(org)) ?? '0' }
@@ -211,7 +211,7 @@ export function withQuota(
   let latestDay = ''
   const limited = (one: Operation): Operation => ({
     ...one,
-    otherwise: { ...one.otherwise, 429: 'Too many runs, or as many as may be started in a day' },
+    otherwise: { ...one.otherwise, 429: 'Too many runs, or the daily quota is used up' },
     async handle(input) {
       const org = await orgOf(input.request)
       if (org !== null && exempt.has(org)) return one.handle(input)

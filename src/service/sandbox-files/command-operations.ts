@@ -214,7 +214,7 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
       name: 'start_bash_command',
       body: commandBody,
       returns: EVENT,
-      description: 'Started; its output is appended to the events',
+      description: 'The command has started; its output is appended to the events',
       otherwise: REFUSED,
       handle: async ({ body, path }) => (await historyOf(path).start(body)).event,
     }),
@@ -255,7 +255,7 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
     }),
     operation('post /api/bash/bash_commands/{command_id}/stop', {
       name: 'stop_bash_command',
-      description: 'Stopped, or ended before',
+      description: 'The command has stopped, or had already ended',
       otherwise: { 404: 'Unknown command' },
       handle({ path }) {
         if (!historyOf(path).stop(path.command_id)) throw new HttpProblem(404, 'No command has this id.')

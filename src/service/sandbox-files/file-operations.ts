@@ -25,7 +25,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     name: 'get_home_directory',
     query: { include_hidden: withDefault(boolean(), false) },
     returns: objectOf({ home: 'string', favorites: LOCATIONS, locations: LOCATIONS }),
-    description: 'The folder of the sandboxes; only a name if their files are not served',
+    description: 'The folder of the sandboxes; only its name if the service does not serve their files',
     handle: () => ({ home: files?.home ?? 'workspace', favorites: [], locations: [] }),
   }),
   operation('get /api/file/search_subdirs', {
@@ -49,9 +49,9 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     name: 'download_file',
     query: { path: text() },
     returns: 'string',
-    description: 'Its bytes',
+    description: 'The bytes of the file',
     mediaType: 'application/octet-stream',
-    otherwise: { ...REFUSED, 413: 'It is too large' },
+    otherwise: { ...REFUSED, 413: 'The file is too large' },
     handle: async ({ query }) =>
       new Response(await requireFiles(files).read(query.path, MAX_BYTES), {
         // Browsers must not render files of a sandbox as pages.
@@ -63,7 +63,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     summary: 'Upload File (a form with one `file`)',
     query: { path: text() },
     returns: objectOf({ success: 'boolean', file_size: 'integer' }),
-    otherwise: { ...REFUSED, 413: 'It is too large', 507: 'The disk is full' },
+    otherwise: { ...REFUSED, 413: 'The file is too large', 507: 'The disk is full' },
     async handle({ query, request }) {
       const available = requireFiles(files)
       const file = await fileOf(request)

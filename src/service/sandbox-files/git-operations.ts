@@ -171,7 +171,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     name: 'git_diff_query',
     query: { path: text(), ref: optional(text()), commit: optional(sha) },
     returns: DIFF,
-    description: 'The current and the original file; null for a missing one',
+    description: 'The current and the original file, each null if it does not exist',
     otherwise: { ...REFUSED, 413: 'The file is too large' },
     async handle({ query: { path, ref, commit } }) {
       if (ref !== null && commit !== null)

@@ -169,7 +169,7 @@ export const agentProfileOperations = ({
     status: 201,
     returns: RESULT,
     otherwise: {
-      400: 'A masked secret in a list matches no stored one',
+      400: 'A masked secret in a list matches no stored secret',
       409: 'Too many agent profiles, or secrets cannot be stored',
     },
     async handle({ path: { name }, body }) {
@@ -203,7 +203,7 @@ export const agentProfileOperations = ({
   operation(`post ${BASE}/{profile_id}/activate`, {
     name: 'activate_agent_profile',
     returns: objectOf({ id: 'string', message: 'string', agent_settings_applied: 'boolean' }),
-    description: 'Active, with the model profile that it names if there is one',
+    description: 'The profile is active, and so is the model profile that it names, if any',
     otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path }) {
       const profile = await agentProfiles.byId(path.profile_id)

@@ -53,7 +53,7 @@ const params = { name: secretName }
 const INFO = objectOf({ name: 'string', description: 'string?' })
 const UNKNOWN = { 404: 'Unknown secret' }
 const SEALED = {
-  409: 'Secrets cannot be stored, there are too many, or they were encrypted with another secret',
+  409: 'Secrets cannot be stored, too many exist, or they were encrypted with another secret',
 }
 
 const infoOf = ({ name, description = null }: BodyOf<typeof describeBody>): SecretInfo => ({
@@ -69,7 +69,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
   operation('get /api/settings/secrets', {
     name: 'list_secrets',
     returns: objectOf({ secrets: listOf(INFO) }),
-    description: 'By name, without their values',
+    description: 'The secrets by name, without their values',
     otherwise: SEALED,
     handle: async () => ({ secrets: await secrets.list() }),
   }),
@@ -88,7 +88,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     summary: 'Check Whether A Secret Exists',
     params,
     status: 403,
-    otherwise: { 403: 'The secret exists and is not shown', ...UNKNOWN, ...SEALED },
+    otherwise: { 403: 'The secret exists; its value is not shown', ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
       await secrets.get(name)
       throw new HttpProblem(403, 'Stored secrets are passed to the agent and never shown.')

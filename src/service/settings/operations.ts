@@ -88,7 +88,7 @@ export const settingsOperations = ({
     status: 201,
     returns: objectOf({ name: 'string', message: 'string' }),
     otherwise: {
-      400: 'A masked secret in a list matches no stored one',
+      400: 'A masked secret in a list matches no stored secret',
       409: 'Too many profiles, or secrets cannot be stored',
     },
     async handle({ path: { name }, body: { llm, include_secrets = true } }) {
@@ -103,7 +103,7 @@ export const settingsOperations = ({
     name: 'delete_profile',
     params,
     returns: objectOf({ name: 'string', message: 'string' }),
-    otherwise: { 409: 'An agent profile uses it, or it was encrypted with another secret' },
+    otherwise: { 409: 'An agent profile uses the profile, or the profile was encrypted with another secret' },
     async handle({ path: { name } }) {
       const users = await agentProfiles.namesFor(name)
       if (users.length > 0)
@@ -133,7 +133,7 @@ export const settingsOperations = ({
     name: 'activate_profile',
     params,
     returns: objectOf({ name: 'string', message: 'string', llm_applied: 'boolean' }),
-    description: 'The settings use its model',
+    description: 'The settings now use the model of the profile',
     otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
       await settings.change({ active_profile: name })
@@ -149,7 +149,7 @@ export const settingsOperations = ({
       error: maybe(objectOf({ type: 'string', message: 'string' })),
     }),
     description: 'Whether the model can be called, and if not, why',
-    otherwise: { 404: 'Nothing to validate, and no such profile', ...SEALED },
+    otherwise: { 404: 'The body contains no model, and the profile is unknown', ...SEALED },
     handle: async ({ path: { name }, body: { llm } = {} }) =>
       await validateLlm(llm === undefined ? await profiles.get(name) : (llm as JsonObject), ask),
   }),
@@ -166,7 +166,7 @@ export const settingsOperations = ({
     returns: SETTINGS,
     description: 'The new settings, secrets masked',
     otherwise: {
-      400: 'The request changes nothing, or a masked secret in a list matches no stored one',
+      400: 'The request changes nothing, or a masked secret in a list matches no stored secret',
       ...UNKNOWN,
       ...SEALED,
     },
@@ -236,7 +236,7 @@ export const cloudSettingsOperations = (settings: Settings): Operation[] => [
     name: 'store_settings',
     tag: 'Settings',
     body: storeBody,
-    otherwise: { 400: 'A masked secret in a list matches no stored one', ...SEALED },
+    otherwise: { 400: 'A masked secret in a list matches no stored secret', ...SEALED },
     async handle({ body: { agent_settings_diff, conversation_settings_diff, ...preferences } }) {
       await settings.change({
         agent_settings_diff,
@@ -316,7 +316,7 @@ export const mcpOperations = (settings: Settings): Operation[] => {
       body: serverBody,
       ...CHANGED,
       otherwise: {
-        400: 'A masked secret in a list matches no stored one',
+        400: 'A masked secret in a list matches no stored secret',
         ...UNKNOWN_SERVER,
         409: 'Secrets cannot be stored',
       },

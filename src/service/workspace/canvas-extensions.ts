@@ -131,7 +131,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     returns: EXTENSION,
     otherwise: {
       ...INVALID,
-      400: 'The folder for Canvas extensions has no such source',
+      400: 'The folder of extensions does not contain the source',
       403: 'The service has no folder of extensions',
       409: 'Already installed',
     },

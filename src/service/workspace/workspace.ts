@@ -27,13 +27,13 @@ export const editorOperations = (editor: Editor | null): Operation[] => [
     name: 'get_vscode_url',
     query: EDITOR_QUERY,
     returns: objectOf({ url: 'string?' }),
-    description: 'Null where there is no editor',
+    description: 'Null if there is no editor',
     handle: ({ query }) => ({ url: editor === null ? null : editorUrl(editor, query) }),
   }),
   operation('get /api/vscode/status', {
     name: 'get_vscode_status',
     returns: objectOf({ running: 'boolean', enabled: 'boolean' }),
-    description: 'As configured: the service does not check',
+    description: 'The configured values; the service does not check them',
     handle: () => ({ running: editor !== null, enabled: editor !== null }),
   }),
 ]
@@ -77,11 +77,11 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
         : 'create_directory',
       summary: 'Create Directory',
       query: { path: text() },
-      description: 'It is there',
+      description: 'The directory exists',
       otherwise: {
-        400: 'The path is not absolute, or a file is in the way',
-        403: 'The path leads out of the workspace, or there is none',
-        409: 'The path was changed meanwhile',
+        400: 'The path is not absolute, or part of it is a file',
+        403: 'The path leads out of the workspace, or there is no workspace',
+        409: 'The path changed during the request',
         507: 'The disk is full',
       },
       async handle({ query }) {
