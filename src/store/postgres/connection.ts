@@ -1,8 +1,8 @@
+import { checkInteger, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { invalidWithin, storeClosed } from '../kit/errors.ts'
 import type { SqlValue, SqlStep, Work } from '../sql/dialect.ts'
-import { checkTimeout, CONNECT_TIMEOUT, inTime } from './call-timeout.ts'
 import { DURABLE } from './dialect.ts'
 import {
   codeOf,
@@ -33,6 +33,12 @@ const BARRIER = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_m
 const RETRIED = ['23503', '40001', '40P01']
 
 const MAX_RETRIES = 3
+
+/** Default of `timeout`, and milliseconds until an attempt to connect fails. */
+const TIMEOUT = 10_000
+
+/** Maximum number of connections of the store's own pool: ten for calls, and one for `LISTEN`. */
+const MAX_CONNECTIONS = 11
 
 /** Maximum number of prepared statements, which each connection keeps until its end. */
 const MAX_PREPARED = 500
@@ -70,7 +76,7 @@ export class Connection {
         'Pass postgresStore an object with a url or a client, not both.',
       )
     }
-    this.#timeout = checkTimeout(options.timeout)
+    this.#timeout = checkInteger('timeout', options.timeout, 1, MAX_DELAY, TIMEOUT, invalidArgument)
     this.#schemaName = options.schema ?? 'colloquy'
     this.schema = quoteName(this.#schemaName)
     this.#options = options
@@ -253,7 +259,8 @@ export class Connection {
     const connectionString = this.#options.url ?? ''
     const pool = new Pool({
       connectionString,
-      connectionTimeoutMillis: CONNECT_TIMEOUT,
+      max: MAX_CONNECTIONS,
+      connectionTimeoutMillis: TIMEOUT,
       // A connection without a response is dropped with its call.
       query_timeout: this.#timeout,
       keepAlive: true,
@@ -305,6 +312,15 @@ export class Connection {
     this.#names.set(text, name)
     return name
   }
+}
+
+function inTime<T>(call: Promise<T>, timeout: number, keepsAlive = true): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const message = `PostgreSQL did not respond within ${timeout} ms. Retry later.`
+  const fail = (): void => reject(new ColloquyError('store_unavailable', message, { timeout }))
+  const timer = setTimeout(fail, timeout)
+  if (!keepsAlive) timer.unref?.()
+  return Promise.race([call, late]).finally(() => clearTimeout(timer))
 }
 
 const IS_ENDED = 'SELECT pg_current_xact_id_if_assigned() IS NULL AS ended'

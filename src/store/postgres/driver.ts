@@ -89,6 +89,7 @@ interface TransactingClient extends PostgresClient {
 interface LoadedDriver {
   readonly Pool: new (options: {
     readonly connectionString: string
+    readonly max: number
     readonly connectionTimeoutMillis: number
     readonly query_timeout: number
     readonly keepAlive: boolean
@@ -98,10 +99,6 @@ interface LoadedDriver {
     end(): Promise<void>
     on(event: 'error', fail: () => void): unknown
   }
-  readonly Client: new (options: {
-    readonly connectionString: string
-    readonly connectionTimeoutMillis: number
-  }) => ListeningClient & { connect(): Promise<unknown>; end(): Promise<void> }
 }
 
 export async function loadDriver(): Promise<LoadedDriver> {

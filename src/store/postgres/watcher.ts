@@ -1,7 +1,6 @@
 import type { Unwatch, Wake } from '../contract/store.ts'
 import { checkPollInterval } from '../../event/check-value.ts'
 import { Watches } from '../kit/watches.ts'
-import { CONNECT_TIMEOUT } from './call-timeout.ts'
 import type { Connection } from './connection.ts'
 import {
   type HeldClient,
@@ -9,7 +8,6 @@ import {
   isPool,
   isSubscribing,
   type ListeningClient,
-  loadDriver,
   type PostgresClient,
   type PostgresPool,
   type PostgresStoreOptions,
@@ -26,8 +24,7 @@ const LENT = new WeakMap<PostgresPool, number>()
 
 interface ListenerOptions {
   readonly channel: string
-  readonly url: string | null
-  readonly client: PostgresClient | null
+  readonly open: () => Promise<PostgresClient>
   readonly hear: (payload: string) => void
   /** Called when listening has begun, also after a reconnection, because notifications may have been lost. */
   readonly begin: () => void
@@ -38,11 +35,8 @@ type End = () => Promise<void>
 interface Held {
   /** The listening client; null if the driver listens by itself. */
   readonly client: ListeningClient | null
-  /**
-   * True if the store opened the client, or borrowed the client from a pool. The store then decides whether
-   * the client keeps the process alive.
-   */
-  readonly isOwn: boolean
+  /** Whether a pool lent the client. The store then decides whether the client keeps the process alive. */
+  readonly isLent: boolean
   readonly end: End
 }
 
@@ -79,8 +73,8 @@ class Listener {
   }
 
   #refer(): void {
-    const { client = null, isOwn = false } = this.#held ?? {}
-    if (!isOwn) return
+    const { client = null, isLent = false } = this.#held ?? {}
+    if (!isLent) return
     if (this.#keepsAlive) client?.ref?.()
     else client?.unref?.()
   }
@@ -119,46 +113,38 @@ class Listener {
     this.#held = null
     this.#hears = false
     // Keeps the process alive until the connection has ended.
-    if (entry?.isOwn === true) entry.client?.ref?.()
+    if (entry?.isLent === true) entry.client?.ref?.()
     await entry?.end().catch(() => undefined)
   }
 
   async #hold(): Promise<boolean> {
-    const { client, url, channel } = this.#options
-    if (url !== null) {
-      const { Client } = await loadDriver()
-      const ownClient = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT })
-      const current = this.#keep(ownClient, () => ownClient.end(), true)
-      await ownClient.connect()
-      await listen(ownClient, channel)
-      return this.#held === current
-    }
-    if (client !== null && isPool(client)) {
+    const { open, channel } = this.#options
+    const client = await open()
+    if (isPool(client)) {
       const lent = await lend(client)
       if (lent === null) return false
       this.#keep(lent.client, lent.end, true)
       await listen(lent.client, channel)
       return true
     }
-    if (client !== null && isSubscribing(client)) {
+    if (isSubscribing(client)) {
       this.#held = {
         client: null,
-        isOwn: false,
+        isLent: false,
         end: await client.listen(quoteName(channel), (payload) => this.#hear(payload)),
       }
       return true
     }
-    if (client === null || !isListening(client)) return false
+    if (!isListening(client)) return false
     this.#keep(client, async () => void (await client.query(`UNLISTEN ${quoteName(channel)}`)), false)
     await listen(client, channel)
     return true
   }
 
-  #keep(client: ListeningClient, end: End, isOwn: boolean): Held {
-    const connection = { client, end, isOwn }
-    this.#held = connection
+  #keep(client: ListeningClient, end: End, isLent: boolean): void {
+    this.#held = { client, end, isLent }
     // A passed client is used again after each loss, and has these listeners already.
-    if (this.#known.has(client)) return connection
+    if (this.#known.has(client)) return
     this.#known.add(client)
     const lost = (): void => {
       if (this.#held?.client !== client) return
@@ -170,7 +156,6 @@ class Listener {
     client.on('notification', ({ channel, payload = '' }) => {
       if (this.#held?.client === client && channel === this.#options.channel) this.#hear(payload)
     })
-    return connection
   }
 
   #hear(payload: string): void {
@@ -232,15 +217,14 @@ export class Watcher {
   #skipped = 0
 
   constructor(connection: Connection, options: PostgresStoreOptions) {
-    const { url = null, client = null, schema: channel = 'colloquy', listen = true } = options
+    const { schema: channel = 'colloquy', listen = true } = options
     this.#connection = connection
     this.#interval = checkPollInterval(options.pollInterval, POLL_INTERVAL)
     this.#notifier = listen ? new Notifier(connection, channel) : null
     this.#listener = listen
       ? new Listener({
           channel,
-          url,
-          client,
+          open: () => connection.open(),
           hear: (id) => {
             if (id !== '') this.#watches.wake(id)
           },
