@@ -5,6 +5,7 @@ import { checkOptionNames, checkPollInterval } from '../../event/check-value.ts'
 import { microsNow } from '../kit/record.ts'
 import { Watches } from '../kit/watches.ts'
 import { appendResult, type KnownLog } from '../sql/append.ts'
+import { all } from '../sql/dialect.ts'
 import { sqlStore } from '../sql/store.ts'
 import { CallbackError, type Connection, connectionSource, type SqliteStoreOptions } from './database.ts'
 import {
@@ -30,18 +31,18 @@ const START: FeedPosition = { position: 0, witness: 0 }
 
 /**
  * Polls `PRAGMA data_version` for other connections' writes, then the feed, to wake only watches of changed
- * conversations. Reopens a failed connection, because a process that only watches makes no calls. Does not
- * keep the process alive.
+ * conversations. A poll opens a lost connection again, because a process that only watches makes no calls.
+ * Does not keep the process alive.
  */
 class Poll {
   readonly watches = new Watches()
   readonly #runner: Runner
   readonly #interval: number
   #timer: ReturnType<typeof setInterval> | null = null
-  #seen: number | null = null
+  #isPolling = false
   #polled: Connection | null = null
   #position: FeedPosition | null = null
-  #isOpening = false
+  #seen: number | null = null
 
   constructor(runner: Runner, interval: number) {
     this.#runner = runner
@@ -50,7 +51,13 @@ class Poll {
 
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const unwatch = this.watches.add(conversationId, wake)
-    this.#start()
+    if (this.#timer === null) {
+      this.#polled = this.#runner.connection
+      this.#position = null
+      this.#timer = setInterval(() => void this.#poll(), this.#interval)
+      this.#timer.unref?.()
+      void this.#poll()
+    }
     return () => {
       unwatch()
       this.#rest()
@@ -62,75 +69,49 @@ class Poll {
     this.#rest()
   }
 
-  #start(): void {
-    if (this.#timer !== null) return
-    this.#position = this.#last()
-    // The first poll finds writes from before the timer.
-    this.#seen = null
-    this.#polled = this.#runner.connection
-    this.#reopen()
-    this.#timer = setInterval(() => this.#poll(), this.#interval)
-    this.#timer.unref?.()
-  }
-
   #rest(): void {
     if (!this.watches.isEmpty) return
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
   }
 
-  /** Opens a lost connection again, because only an open one sees other processes' writes. */
-  #reopen(): void {
-    if (this.#runner.connection !== null || this.#isOpening) return
-    this.#isOpening = true
-    const end = (): void => {
-      this.#isOpening = false
-    }
-    this.#runner.read(function* () {}).then(end, end)
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return
+    this.#isPolling = true
+    // A database that cannot be read now is polled again at the next tick.
+    await this.#look().catch(() => undefined)
+    this.#isPolling = false
   }
 
-  #poll(): void {
-    this.#reopen()
+  async #look(): Promise<void> {
+    const [last = START] = await this.#all<FeedPosition>(FEED_LAST)
+    const from = this.#position
+    const [row] = await this.#all<{ readonly data_version: number }>('PRAGMA data_version')
+    const seen = row?.data_version ?? null
     const connection = this.#runner.connection
-    const last = this.#last()
-    const seen = this.#all<{ readonly data_version: number }>('PRAGMA data_version')?.[0]?.data_version
-    // Unreadable now: retry at the next tick.
-    if (last === null || seen === undefined) return
-    const isSame = connection === this.#polled
-    if (!isSame || this.#position === null) this.watches.wakeAll()
+    if (connection !== this.#polled) this.watches.wakeAll()
     // An unchanged pragma means that this connection wrote the new rows, and has already woken their watches.
-    else if (seen !== this.#seen && !this.#wakeSince(this.#position)) return
-    this.#seen = seen
+    else if (from !== null && seen !== this.#seen) await this.#wakeSince(from)
     this.#polled = connection
     this.#position = last
+    // The second poll finds writes from during the first.
+    this.#seen = from === null ? null : seen
   }
 
-  /** Wakes watches of conversations that changed since a position; false if the database cannot be read now. */
-  #wakeSince(from: FeedPosition): boolean {
+  /** Wakes watches of conversations that changed since a position. Every change that wakes has a row. */
+  async #wakeSince(from: FeedPosition): Promise<void> {
     const { position } = from
-    // Every change that wakes has a row.
     const values = [position, position, MAX_NEWS + 2, position, null, MAX_NEWS + 2]
-    const rows = this.#all<FeedEntry>(FEED_ROWS, ...values)
-    if (rows === null) return false
+    const rows = await this.#all<FeedEntry>(FEED_ROWS, ...values)
     const isThere = from === START || (rows[0]?.position === position && rows[0].witness === from.witness)
     const news = new Set((from === START ? rows : rows.slice(1)).map(({ conversationId }) => conversationId))
     // A restored database has another row at this position, or no row.
     if (!isThere || rows.length > MAX_NEWS + 1) this.watches.wakeAll()
     else for (const id of news) this.watches.wake(id)
-    return true
   }
 
-  #last(): FeedPosition | null {
-    const rows = this.#all<FeedPosition>(FEED_LAST)
-    return rows === null ? null : (rows[0] ?? START)
-  }
-
-  #all<R>(sql: string, ...values: (number | null)[]): R[] | null {
-    try {
-      return this.#runner.connection?.all<R>(sql, ...values) ?? null
-    } catch {
-      return null
-    }
+  #all<R extends object>(sql: string, ...values: readonly (number | null)[]): Promise<readonly R[]> {
+    return this.#runner.read(() => all<R>(sql, ...values))
   }
 }
 
