@@ -11,11 +11,6 @@ const VERSION = 1
 /** SQLSTATEs: the table with the version, or its schema, does not exist. */
 const MISSING = ['42P01', '3F000']
 
-/** SQLSTATEs: another process created the same objects at the same time. A retry finds the objects. */
-const OVERTAKEN = ['23505', '42P06', '42P07', '42723', '40001', '40P01', 'XX000']
-
-const MAX_ATTEMPTS = 10
-
 /**
  * Isolation levels whose statements all read the transaction's first snapshot. The store must read current
  * rows after it locks them.
@@ -26,36 +21,36 @@ export const FORBIDDEN = '42501'
 
 /** Creates the schema in one statement, which needs no transaction. Safe for concurrent processes. */
 export async function createSchema(client: PostgresClient, schemaName: string): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    const { version, isolation } = await versionOf(client, schemaName)
-    if (STRICTER.includes(isolation))
-      throw new ColloquyError(
-        'store_unavailable',
-        `The transaction isolation is ${String(isolation)}, but the store requires read committed. ` +
-          `Set default_transaction_isolation to 'read committed' for the user, with ALTER ROLE.`,
-        { isolation },
-      )
-    if (version > VERSION)
-      throw new ColloquyError(
-        'store_newer',
-        `The schema ${schemaName} has version ${version}, but this library supports only versions up to ${VERSION}. Upgrade the library.`,
-        { schema: schemaName, version, known: VERSION },
-      )
-    if (version === VERSION) return
-    try {
-      await client.query(creation(schemaName))
-    } catch (error) {
-      if (!OVERTAKEN.includes(codeOf(error)) || attempt === MAX_ATTEMPTS) throw error
-    }
-  }
+  const { version, isolation } = await versionOf(client, schemaName)
+  if (STRICTER.includes(isolation))
+    throw new ColloquyError(
+      'store_unavailable',
+      `The transaction isolation is ${String(isolation)}, but the store requires read committed. ` +
+        `Set default_transaction_isolation to 'read committed' for the user, with ALTER ROLE.`,
+      { isolation },
+    )
+  if (version > VERSION)
+    throw new ColloquyError(
+      'store_newer',
+      `The schema ${schemaName} has version ${version}, but this library supports only versions up to ${VERSION}. Upgrade the library.`,
+      { schema: schemaName, version, known: VERSION },
+    )
+  if (version === VERSION) return
+  await client.query(creation(schemaName))
+  return createSchema(client, schemaName)
 }
 
+/** If several processes create a schema at once, only the first creates it, and the others wait. */
 function creation(schemaName: string): string {
   const schema = quoteName(schemaName)
   return `DO $creation$
 BEGIN
   IF current_setting('server_encoding') <> 'UTF8' THEN
     RAISE EXCEPTION 'the database must have the encoding UTF8, not %', current_setting('server_encoding');
+  END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended(${quoteText(`colloquy ${schemaName}`)}, 0));
+  IF to_regclass(${quoteText(`${schema}.schema_version`)}) IS NOT NULL THEN
+    RETURN;
   END IF;
   IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${quoteText(schemaName)}) THEN
     CREATE SCHEMA ${schema};
