@@ -26,8 +26,15 @@ const SOAKS = [
 const isLong = process.env['COLLOQUY_FAULTS'] === 'all' || process.env['COLLOQUY_COUNTS'] !== undefined
 const LEFT_OUT = isLong ? [] : SOAKS
 
+/**
+ * Most code of a test runs only for a moment: optimizing it a second time costs more than it saves, and so do
+ * threads that collect garbage for a heap of this size.
+ */
+const ENGINE = ['--max-opt=2', '--single-threaded-gc', '--min-semi-space-size=16', '--max-semi-space-size=64']
+
 /** One seed for all files, and timeouts that only hanging tests reach, even on a busy machine. */
 const EACH = {
+  execArgv: ENGINE,
   setupFiles: ['test/seed.ts', 'test/property-failures.ts'],
   testTimeout: 600_000,
   hookTimeout: 600_000,
