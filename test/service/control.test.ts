@@ -74,6 +74,13 @@ describe.each(Object.entries(STORES))('starting a conversation over %s', (_, mak
     expect(body[0]?.conversation_url).toBe(`${scheme}://localhost/api/conversations/${ID}`)
     const started = await client.send<Task>(BASE, { method: 'POST', headers, body: '{}' })
     expect(started.body.agent_server_url).toBe(`${scheme}://localhost`)
+    // Another client reads the task at its own address.
+    const { id } = started.body
+    for (const path of [`?ids=${id}`, `/search?limit=1`]) {
+      const { body: read } = await client.get<Task[] | { items: Task[] }>(`${BASE}/start-tasks${path}`)
+      const [task] = Array.isArray(read) ? read : read.items
+      expect(task).toMatchObject({ id, agent_server_url: 'http://localhost' })
+    }
   })
 
   it.each([

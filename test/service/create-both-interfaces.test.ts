@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { create } from '../../src/service/agent-server/create.ts'
 import { createPlane } from '../../src/service/control-plane/control-plane.ts'
-import type { StartTask } from '../../src/service/control-plane/start-tasks.ts'
+import { publicTask, type StartTask } from '../../src/service/control-plane/start-tasks.ts'
 import { Runs } from '../../src/service/conversations/runs.ts'
 import { Starts } from '../../src/service/conversations/starts.ts'
 import { HttpProblem } from '../../src/service/http/problem.ts'
@@ -44,7 +44,7 @@ async function startAtPlane({ plane }: Process, conversation_id: string): Promis
   try {
     const request = { conversation_id, secrets: { TOKEN: 'sk-hush' } }
     let last: StartTask | null = null
-    for await (const task of await plane.tasks.follow(request, 'http://localhost')) last = task
+    for await (const task of await plane.tasks.follow(request)) last = publicTask(task, null)
     return last
   } catch (error) {
     expect(error instanceof HttpProblem && error.status).toBe(409)

@@ -20,7 +20,7 @@ export interface ControlPlaneOptions {
   readonly sandboxTimeout?: number
   /** Milliseconds after which another process continues the work of a crashed process. Default: 15,000. */
   readonly staleAfter?: number
-  /** Called with the task of each failed start. The client may have disconnected by then. Default: none. */
+  /** Called with the task of each failed start, without `agent_server_url`. Default: none. */
   readonly onStartFailed?: (task: StartTask) => void
 }
 

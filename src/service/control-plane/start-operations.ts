@@ -41,7 +41,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     returns: START_TASK,
     description: 'The background task that starts the conversation',
     otherwise: REFUSED,
-    handle: async ({ body = {}, request }) => await plane.tasks.create(body, originOf(request)),
+    handle: async ({ body = {}, request }) => publicTask(await plane.tasks.create(body), originOf(request)),
   }),
   operation('post /api/v1/app-conversations/stream-start', {
     name: 'stream_app_conversation_start',
@@ -50,8 +50,10 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     description: 'A list that is streamed: the task after each of its steps',
     otherwise: REFUSED,
     async handle({ body = {}, request }) {
-      const steps = await plane.tasks.follow(body, originOf(request))
-      return new Response(streamOf(jsonList(steps)), { headers: { 'content-type': 'application/json' } })
+      const steps = await plane.tasks.follow(body)
+      return new Response(streamOf(jsonList(steps, originOf(request))), {
+        headers: { 'content-type': 'application/json' },
+      })
     },
   }),
   operation('get /api/v1/app-conversations/start-tasks/search', {
@@ -65,13 +67,13 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
       ...CURSOR_PAGING,
     },
     returns: pageOfSchema(START_TASK),
-    async handle({ query: { sort_order, page_id, limit, ...filter } }) {
+    async handle({ query: { sort_order, page_id, limit, ...filter }, request }) {
       const order = { by: byOf(sort_order), descending: sort_order.endsWith('_DESC') }
       const scope = scopeOf('start-tasks', sort_order, filter)
       const [inner = null] = page_id === null ? [] : decodeCursor(scope, page_id)
       const { items, next_page_id: next } = await findTasks(plane, filter, order, { cursor: inner, limit })
       const next_page_id = next === null ? null : encodeCursor(scope, [next])
-      return { items: items.map(publicTask), next_page_id }
+      return { items: items.map((task) => publicTask(task, originOf(request))), next_page_id }
     },
   }),
   operation('get /api/v1/app-conversations/start-tasks/count', {
@@ -86,10 +88,10 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     what: 'start tasks',
     by: 'ids',
     schema: START_TASK,
-    find: (ids) =>
+    find: (ids, request) =>
       mapConcurrent(ids, AT_ONCE, async (id) => {
         const task = await plane.tasks.find(id)
-        return task === null ? null : publicTask(task)
+        return task === null ? null : publicTask(task, originOf(request))
       }),
   }),
 ]
@@ -149,12 +151,12 @@ const atLeast = (instant: string): string => {
   return new Date(Math.min(milliseconds, Date.UTC(9999, 11, 31))).toISOString()
 }
 
-/** A JSON list that sends each item immediately. A client that disconnects does not stop the start task. */
-async function* jsonList(items: AsyncIterable<unknown>): AsyncGenerator<Uint8Array, void, undefined> {
+/** A JSON list that sends each state of a task immediately. A client that disconnects does not stop the start task. */
+async function* jsonList(tasks: AsyncIterable<StoredTask>, origin: string): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder()
   let begin = '['
-  for await (const item of items) {
-    yield encoder.encode(`${begin}${JSON.stringify(item)}`)
+  for await (const task of tasks) {
+    yield encoder.encode(`${begin}${JSON.stringify(publicTask(task, origin))}`)
     begin = ','
   }
   yield encoder.encode(begin === '[' ? '[]' : ']')

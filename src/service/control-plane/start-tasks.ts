@@ -60,7 +60,7 @@ export interface StartTask {
   readonly updated_at: string
 }
 
-export interface StoredTask extends StartTask {
+export interface StoredTask extends Omit<StartTask, 'agent_server_url'> {
   /** Id of the conversation to create, so that a resumed task does not create a second one. */
   readonly planned_id: string
   readonly makes_sandbox: boolean
@@ -71,14 +71,13 @@ export interface StoredTask extends StartTask {
 export const isOver = ({ status }: Pick<StartTask, 'status'>): boolean =>
   status === 'READY' || status === 'ERROR'
 
-export const publicTask = ({
-  planned_id: _planned,
-  makes_sandbox: _makes,
-  start_ref: _ref,
-  ...task
-}: StoredTask): StartTask => {
+/** Returns what a client sees of a task. `origin` is that of its own request. */
+export const publicTask = (
+  { planned_id: _planned, makes_sandbox: _makes, start_ref: _ref, ...task }: StoredTask,
+  origin: string | null,
+): StartTask => {
   const { app_conversation_id: made } = task
-  return { ...task, app_conversation_id: made === null ? null : shownId(made) }
+  return { ...task, app_conversation_id: made === null ? null : shownId(made), agent_server_url: origin }
 }
 
 const startKey = (taskId: string): string => `start-${taskId}`
@@ -168,7 +167,6 @@ function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadat
 async function planTask(
   { lifecycle, sandboxes }: ControlPlaneContext,
   request: StartRequest,
-  origin: string,
 ): Promise<StoredTask> {
   const { store } = lifecycle.engine
   const wanted = request.conversation_id ?? null
@@ -195,7 +193,6 @@ async function planTask(
     detail: null,
     app_conversation_id: null,
     sandbox_id: known ?? (sandboxes.possible ? newId() : null),
-    agent_server_url: origin,
     request: { ...Object.fromEntries(fields.filter(([name]) => isAppField(name))), ...start },
     start_ref,
     created_at: now,
@@ -266,18 +263,18 @@ export class StartTasks {
    * @throws HttpProblem 409 for a used id, 413 for a request that is too large, 422 for an unknown parent or
    *   sandbox.
    */
-  async create(request: StartRequest, origin: string): Promise<StartTask> {
-    const job = await this.#add(request, origin)
+  async create(request: StartRequest): Promise<StoredTask> {
+    const job = await this.#add(request)
     this.worker.start(job)
-    return publicTask(job.record)
+    return job.record
   }
 
   /**
    * Starts a task, and yields the task after each step until it is over or this process stops. @throws as
    * `create`.
    */
-  async follow(request: StartRequest, origin: string): Promise<AsyncGenerator<StartTask, void, undefined>> {
-    const job = await this.#add(request, origin)
+  async follow(request: StartRequest): Promise<AsyncGenerator<StoredTask, void, undefined>> {
+    const job = await this.#add(request)
     const task = job.record
     const steps: (StoredTask | null)[] = []
     let wake = nobodyWaits
@@ -288,13 +285,13 @@ export class StartTasks {
     this.worker.start(job)
     return (async function* () {
       let last = task
-      yield publicTask(task)
+      yield task
       for (;;) {
         const next = steps.shift()
         if (next === null) return
         if (next === undefined) await new Promise<void>((resolve) => (wake = resolve))
         else {
-          if (next.status !== last.status) yield publicTask(next)
+          if (next.status !== last.status) yield next
           last = next
         }
       }
@@ -346,8 +343,8 @@ export class StartTasks {
     })
   }
 
-  async #add(request: StartRequest, origin: string): Promise<Job<StoredTask>> {
-    const task = await planTask(this.#context, request, origin)
+  async #add(request: StartRequest): Promise<Job<StoredTask>> {
+    const task = await planTask(this.#context, request)
     const plannedId = plainId(task.planned_id)
     try {
       return await this.#jobs.add(task.id, task, [this.#planned.changeOf(plannedId, { task: task.id }, null)])
@@ -427,7 +424,7 @@ export class StartTasks {
     const { code, detail } = describeFailure(error)
     if (code === 'InternalError') this.#options.onFailure(error)
     await step({ status: 'ERROR', detail })
-    this.#options.onFailed(publicTask(job.record))
+    this.#options.onFailed(publicTask(job.record, null))
     await this.#forgetStart(job.record)
     await this.#releaseOwn(job.record)
   }

@@ -30,7 +30,7 @@ type BatchSpec = OperationName & {
   readonly by: 'id' | 'ids'
   readonly schema: JsonObject
   /** Returns the items in the order of the ids, null for each unknown id. Called with a few ids at once. */
-  readonly find: (ids: readonly string[]) => Promise<readonly (object | null)[]>
+  readonly find: (ids: readonly string[], request: Request) => Promise<readonly (object | null)[]>
 }
 
 export const batchGet = (route: Route, { what, by, schema, find, ...spec }: BatchSpec): Operation =>
@@ -40,9 +40,9 @@ export const batchGet = (route: Route, { what, by, schema, find, ...spec }: Batc
     returns: listOf(maybe(schema)),
     description: 'The items in the order of the ids, null for each unknown id',
     otherwise: { ...TOO_MANY_IDS, ...TOO_LARGE },
-    async handle({ query }) {
+    async handle({ query, request }) {
       const ids = query[by]
       checkIds(ids, what)
-      return readByIds(ids, what, find)
+      return readByIds(ids, what, (some) => find(some, request))
     },
   })
