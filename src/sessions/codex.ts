@@ -158,7 +158,7 @@ function readItem(line: CodexLine, rollout: Rollout): void {
     if (texts.length === 0) return keepAside(line, writer)
     writer.say('environment', texts, origin)
     if (stringOf(payload['author']) !== '' || stringOf(payload['recipient']) !== '')
-      writer.note('authors and recipients of messages of agents', origin.line)
+      writer.note('authors and recipients of agent messages', origin.line)
   } else if (what.endsWith('_output')) {
     const callId = stringOf(payload['call_id'])
     // The result of a tool search is kept as JSON, because a list of tools is not content.
@@ -208,7 +208,7 @@ const searchCall = ({ payload }: CodexLine): RawObject => ({
 function unsealed(item: RawObject, { line }: SessionRecord, writer: SessionWriter): RawObject {
   const sealed = item['encrypted_content']
   if (typeof sealed !== 'string' || /^[\w+/=-]{40}[\w+/=-]*$/.test(sealed)) return item
-  writer.note('masked sealed reasoning', line)
+  writer.note('masked encrypted reasoning', line)
   const { encrypted_content: _, ...rest } = item
   return rest
 }
@@ -455,7 +455,7 @@ function replaceHistory(payload: RawObject, origin: Origin, writer: SessionWrite
   const readable: RawObject[] = []
   for (const item of history) {
     if (item['type'] === undefined || item['type'] === 'message') continue
-    if (isSealed(item)) writer.note('sealed parts of a replaced history', origin.line)
+    if (isSealed(item)) writer.note('encrypted parts of a replaced history', origin.line)
     else readable.push(item)
   }
   const position = { ...origin, id: `line-${origin.line}-others` }

@@ -248,7 +248,7 @@ function keptFrom(entry: RawObject, sight: readonly Place[], { lines, firsts }: 
 function readEdit(entry: RawObject, record: SessionRecord, origin: Origin, { writer, lines }: Tree): void {
   const target = lines.get(stringOf(entry['targetId']))
   if (target === undefined || entry['replacement'] !== null)
-    return writer.keep(record, 'an edit of the context that cannot be read')
+    return writer.keep(record, 'an unreadable edit of the context')
   const remaining = writer.inSight(origin.after).filter(({ line }) => line !== target)
   writer.condense(idsOf(remaining), '', origin)
 }

@@ -86,7 +86,7 @@ describe('a Codex message from another agent', () => {
     const content = [{ type: 'input_text', text: 'found it' }]
     const session = read([META, item('agent_message', { author: '/root/a', recipient: '/root', content })])
     expect(summarize(session)).toEqual(['environment: found it'])
-    expect(notesOf(session)).toEqual({ 'authors and recipients of messages of agents': 1 })
+    expect(notesOf(session)).toEqual({ 'authors and recipients of agent messages': 1 })
   })
 })
 
@@ -100,7 +100,7 @@ describe('a Codex replacement history', () => {
       key: 'codex.replacement_history',
       value: [call, { text: 'bare' }],
     })
-    expect(notesOf(session)).toEqual({ 'sealed parts of a replaced history': 1 })
+    expect(notesOf(session)).toEqual({ 'encrypted parts of a replaced history': 1 })
   })
 })
 

@@ -130,7 +130,7 @@ describe('reading excluded messages of pi', () => {
     expect(summarize(session)).toContain('agent: failed')
     for (const other of [edit('a9'), edit('a2', text('another'))])
       expect(notesOf(read([...first, failed, other]))).toEqual({
-        'an edit of the context that cannot be read': 1,
+        'an unreadable edit of the context': 1,
       })
   })
 })

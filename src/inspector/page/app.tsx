@@ -195,7 +195,7 @@ export function App({ session, family, head }: AppProps): ComponentChild {
   )
   const tabs = useMemo(
     () => (
-      <div class="tabs" role="tablist" aria-label="Panels of the place">
+      <div class="tabs" role="tablist" aria-label="Panels of the position">
         {TAB_NAMES.map((name) => (
           <button
             key={name}
@@ -229,7 +229,7 @@ export function App({ session, family, head }: AppProps): ComponentChild {
         <Scrubber reader={reader} />
         {missing !== null && position === lengthOf(session) && (
           <p class="note warning" role="status">
-            No event of this log is "{glimpse(missing)}", which the address names.
+            The address names the event "{glimpse(missing)}", which is not in this log.
           </p>
         )}
         <Facts reader={reader} />
@@ -390,7 +390,7 @@ function Scrubber({ reader }: { reader: Reader }): ComponentChild {
         min={0}
         max={count}
         value={position}
-        aria-label="Place in the log"
+        aria-label="Position in the log"
         aria-valuetext={
           described === null
             ? 'before the first event'
@@ -398,7 +398,7 @@ function Scrubber({ reader }: { reader: Reader }): ComponentChild {
         }
         onInput={(event) => go(Number(event.currentTarget.value))}
       />
-      {step(1, 'One event on (j)', '›')}
+      {step(1, 'One event forward (j)', '›')}
       <span class="mono quiet">
         {digits(position)} / {digits(count)}
       </span>
@@ -419,7 +419,7 @@ function Facts({ reader }: { reader: Reader }): ComponentChild {
         <span class="tone-bad">{glimpse(`${header.error.code}: ${header.error.detail}`).slice(0, 160)}</span>
       )}
       <span>
-        HEAD {log.head === null ? 'at nothing' : <EventLink reader={reader} event={log.head.seq} />}
+        HEAD {log.head === null ? 'before every event' : <EventLink reader={reader} event={log.head.seq} />}
       </span>
       <span>{counted(branch.view.length, 'event')} in the view</span>
       <span class={pending > 0 ? 'tone-warn' : 'quiet'}>{counted(pending, 'pending call')}</span>

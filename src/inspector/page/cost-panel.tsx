@@ -92,8 +92,8 @@ const waitText = (usage: null | undefined): string =>
   usage === null ? 'cannot be read, and is not counted' : 'being read…'
 
 function childrenText(children: number, counted: number): string {
-  if (children === 0) return 'This page has no conversations that this one started; others are not counted.'
-  return `${counted} of ${children} conversations are counted: the ones on this page that this one started, directly or not.`
+  if (children === 0) return 'The page contains no conversations that this conversation started.'
+  return `${counted} of ${children} conversations are counted: those on this page that this conversation started, directly or indirectly.`
 }
 
 /** The counts of a row, in the order of the columns. */

@@ -37,7 +37,7 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
       <Pairs
         rows={[
           ['kind', kindText(entry)],
-          ['id', id === null ? 'none that can be read' : <span class="mono">{safe(id)}</span>],
+          ['id', id === null ? 'none is readable' : <span class="mono">{safe(id)}</span>],
           [
             'position',
             `${position} of ${replayed.states.length - 1}, line ${lineNumber(replayed, entry.seq)}`,
@@ -69,7 +69,7 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
         </ul>
       )}
       {isSettled && <Explained reader={reader} seq={entry.seq} id={id} />}
-      <Section title="All of it">
+      <Section title="JSON">
         <Json key={position} value={event ?? quarantined} label="event" />
       </Section>
     </div>
@@ -134,7 +134,7 @@ export function FindingItem({ reader, finding, rule }: FindingProps): ComponentC
         )}
         {rule && law !== null && <p class="rule">{`Law ${law}: ${sentenceOf(law) ?? ''}`}</p>}
         {rule && cost !== undefined && (
-          <p class="rule">{`Cost: about ${digits(cost.cacheTokens)} tokens read again, ${digits(cost.reasoningTokens)} of thinking lost.`}</p>
+          <p class="rule">{`Cost: about ${digits(cost.cacheTokens)} tokens must be read again, and about ${digits(cost.reasoningTokens)} tokens of thinking are lost.`}</p>
         )}
       </div>
     </li>
@@ -167,7 +167,7 @@ export function WhyPanel({ reader, findings }: WhyProps): ComponentChild {
       </ul>
       <More count={(findings?.length ?? 0) - MAX_SHOWN} />
       {document.notes.length > 0 && [
-        <h2>Records that became no event</h2>,
+        <h2>Records that were not read as events</h2>,
         <ul>
           {document.notes.map((note) => (
             <li key={note}>{safe(note)}</li>

@@ -230,4 +230,4 @@ export const Pairs = ({ rows }: { rows: readonly (readonly [string, ComponentChi
   <dl class="pairs">{rows.map(([name, value]) => [<dt>{name}</dt>, <dd>{value}</dd>])}</dl>
 )
 
-export const kindText = (entry: Entry): string => kindOf(entry) ?? 'a line that is no event'
+export const kindText = (entry: Entry): string => kindOf(entry) ?? 'a line that is not an event'

@@ -29,7 +29,7 @@ export function RequestPanel(props: RequestProps): ComponentChild {
       <button
         type="button"
         onClick={() => want(state)}
-      >{`Write this request of ${counted(state.branch.view.length, 'event')}`}</button>
+      >{`Build this request of ${counted(state.branch.view.length, 'event')}`}</button>
     </div>
   )
 }
@@ -56,12 +56,12 @@ function Written({ reader, state, form, setForm, isReal }: RequestProps): Compon
           label="Copy request as JSON"
         />
       </div>
-      {refused !== null && <p class="note">{`Nothing can be sent: ${refused}.`}</p>}
+      {refused !== null && <p class="note">{`The request cannot be sent: ${refused}.`}</p>}
       {difference !== null && refused === null && (
         <Compared reader={reader} difference={difference} request={request} />
       )}
       {difference?.reports.map((text) => (
-        <p key={text} class="note warning">{`The provider reported of this request: ${text}.`}</p>
+        <p key={text} class="note warning">{`The provider reported about this request: ${text}.`}</p>
       ))}
       <LeftOut request={request} />
       {Object.entries(front).map(([name, value]) => (
@@ -129,8 +129,8 @@ function Compared({ reader, difference, request }: ComparedProps): ComponentChil
     const added = request.messages.length - shared
     return (
       <p class="note">
-        The prefix holds: it is {reply},{' '}
-        {added <= 0 ? 'with nothing more.' : `with ${counted(added, 'message')} more.`}
+        The prefix is unchanged: the request repeats {reply},{' '}
+        {added <= 0 ? 'and adds nothing.' : `and adds ${counted(added, 'message')}.`}
       </p>
     )
   }
@@ -139,13 +139,13 @@ function Compared({ reader, difference, request }: ComparedProps): ComponentChil
   const where = change.in === 'message' ? `${PLACES.message} ${(change.message ?? 0) + 1}` : PLACES[change.in]
   return (
     <p class="note error">
-      The prefix is broken at {where}
+      The prefix has changed at {where}
       {change.path === '' ? '' : [' (', <code>{change.path}</code>, ')']}, compared with {reply}.{' '}
       {entry !== undefined &&
         by !== null && [
           'Event ',
           <EventLink reader={reader} event={by} />,
-          ` (${describe(entry).role}) did it. `,
+          ` (${describe(entry).role}) caused this. `,
         ]}
       About {digits(cacheTokens)} cached tokens must be read again
       {reasoning > 0 ? `, and ${counted(reasoning, 'signed part')} of reasoning can no longer be sent.` : '.'}

@@ -192,7 +192,7 @@ function insideOf({ entry, lanes, flag }: RowProps): readonly ComponentChild[] {
     roleOf(described),
     captionOf(described),
     flag !== '' && (
-      <span class={`flag sev sev-${flag}`} title="see Why">
+      <span class={`flag sev sev-${flag}`} title="see the tab Why">
         !
       </span>
     ),

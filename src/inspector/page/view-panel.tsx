@@ -53,7 +53,7 @@ export function ViewPanel({ reader, state, reading, budgetCut }: ViewProps): Com
           <span class="quiet">{counted(from, 'unit')} above</span>
         </p>
       )}
-      {rows.length === 0 && <p class="quiet">Nothing is in the view: no model would be asked.</p>}
+      {rows.length === 0 && <p class="quiet">The view is empty: no request would be sent.</p>}
       {/* Boxes are reused for other units: removed elements stay in memory for a long time. */}
       <div>
         {rows.map((row) => (
@@ -150,7 +150,7 @@ class UnitBox extends Component<UnitProps> {
               {EventLink({ reader, event: summaryOf ?? item.id, text: '↗' })}
             </div>
           ))}
-          {isPending && <p class="tone-warn">out of the view until its results are there</p>}
+          {isPending && <p class="tone-warn">out of the view until all its calls have results</p>}
           {summaryOf !== null && <Condensed key={summaryOf} reader={reader} id={summaryOf} />}
         </div>
       </div>,
@@ -203,7 +203,7 @@ export function CallsPanel({ reader }: { reader: Reader }): ComponentChild {
   const rest = spans.length - ROWS
   return (
     <div>
-      <Section title={`${counted(spans.length, 'call')} of the branch worked after the reply`}>
+      <Section title={`${counted(spans.length, 'background call')} of the branch`}>
         {rest > 0 && <p class="quiet">{`${counted(rest, 'earlier call')} not shown`}</p>}
         {spans.length > 0 && (
           <Table id="calls" names={CALL_COLUMNS} texts={CALL_COLUMNS.length}>

@@ -56,7 +56,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
   }
   return (
     <div>
-      <p class="quiet">Nothing is written: the log and the place in it do not change.</p>
+      <p class="quiet">Nothing is written: neither the log nor the selected position changes.</p>
       <fieldset>
         <legend>Condense</legend>
         {places(from, setFrom, 'from event')}
@@ -84,7 +84,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
         <button type="button" onClick={cut}>
           Cut there
         </button>
-        <span class="quiet">A number that is no cut point (✂ in the view) goes to the one before it.</span>
+        <span class="quiet">A number between cut points (✂ in the view) means the lower one.</span>
       </fieldset>
       {leaves.length > 1 && (
         <fieldset>
@@ -145,7 +145,7 @@ function WhatIfResult({ reader, state, outcome, form, setForm, clear }: ResultPr
   const [now, then] = [readAtOnce(state), readAtOnce(outcome.state)]
   const [before, after] = [totalOf(now.tokens), totalOf(then.tokens)]
   return (
-    <Section title="What would be">
+    <Section title="State after the change">
       <p class="note">
         {safe(outcome.text)}
         {` About ${digits(after)} tokens would be sent instead of ${digits(before)}.`}
@@ -158,7 +158,7 @@ function WhatIfResult({ reader, state, outcome, form, setForm, clear }: ResultPr
           Sent
         </button>
         <button type="button" onClick={clear}>
-          Back to what is
+          Discard the change
         </button>
       </p>
       {shows === 'view' ? (
