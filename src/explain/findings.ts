@@ -31,7 +31,7 @@ import type { RequestWriter } from '../laws/requests.ts'
 import { type Entry, type EventEntry, isOnPathIn, loadedEvent } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
 import { listPendingCallsIn, openCallOf, pendingCallCount } from '../log/open-calls.ts'
-import { DEFAULT_GRAMMAR, grammarNamed, isGrammarName } from '../messages/grammars.ts'
+import { DEFAULT_GRAMMAR, findGrammar, grammarNamed } from '../messages/grammars.ts'
 import type { AssistantMessage, NeutralMessage } from '../messages/message.ts'
 import { toMessages } from '../messages/neutral.ts'
 import type { LeftOut } from '../messages/prefix.ts'
@@ -269,8 +269,8 @@ function sceneOf(log: State | Iterable<LogItem>, options: FindingOptions): Scene
 function grammarsIn({ log }: State): readonly GrammarName[] {
   const named = new Set<GrammarName>()
   for (const { event } of log.entries) {
-    const grammar = event === null ? undefined : replyOf(event)?.grammar
-    if (isGrammarName(grammar)) named.add(grammar)
+    const grammar = findGrammar(event === null ? null : replyOf(event)?.grammar)
+    if (grammar !== undefined) named.add(grammar.name)
   }
   return named.size === 0 ? [DEFAULT_GRAMMAR] : [...named]
 }

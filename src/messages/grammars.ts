@@ -26,8 +26,6 @@ export const DEFAULT_GRAMMAR = ANTHROPIC.name
 
 const BY_NAME: ReadonlyMap<unknown, Grammar> = new Map(GRAMMARS.map((grammar) => [grammar.name, grammar]))
 
-export const isGrammarName = (name: unknown): name is string => BY_NAME.has(name)
-
 export const findGrammar = (name: unknown): Grammar | undefined => BY_NAME.get(name)
 
 export function grammarNamed(name: string): Grammar {

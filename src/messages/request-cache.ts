@@ -244,9 +244,9 @@ function continueMessages(
     if (!isFrozen) return
     ends.push(isOpen ? NO_POINT : messages.length)
     // The last message may still grow.
-    for (; frozen < messages.length - (isOpen ? 1 : 0); frozen += 1) freezeMessage(messages[frozen])
+    for (; frozen < messages.length - (isOpen ? 1 : 0); frozen += 1) freeze(messages[frozen])
   })
-  if (isFrozen) freezeMessage(messages.at(-1))
+  if (isFrozen) freeze(messages.at(-1))
   if (ends.length > 0)
     known.set(first, { key, prompt: prompt?.event, units: units.range(0, ends.length), messages, ends })
   return messages.slice()
@@ -273,10 +273,4 @@ function sharedPrefix(one: Units, other: Units): number {
   }
   while (index < end && one.get(index) === other.get(index)) index += 1
   return Math.min(index, end)
-}
-
-function freezeMessage(message: NeutralMessage | undefined): void {
-  if (message === undefined || Object.isFrozen(message)) return
-  for (const value of Object.values(message)) if (Array.isArray(value)) Object.freeze(value)
-  Object.freeze(message)
 }

@@ -129,22 +129,10 @@ export function joinValues(values: readonly unknown[]): unknown {
   return typeof last === 'string' ? values.map(stringOf).join('') : last
 }
 
-function piecesAt({ pieces }: StreamItem, path: string): Pieces {
+export function piecesAt({ pieces }: StreamItem, path: string): Pieces {
   const known = pieces.get(path) ?? { texts: [], list: [] }
   pieces.set(path, known)
   return known
-}
-
-export const addText = (item: StreamItem, path: string, text: string): void => {
-  piecesAt(item, path).texts.push(text)
-}
-
-export const addValue = (item: StreamItem, path: string, value: unknown): void => {
-  piecesAt(item, path).list.push(value)
-}
-
-export const setValue = (item: StreamItem, path: string, value: unknown): void => {
-  piecesAt(item, path).whole = value
 }
 
 /** How a field of a delta extends a field of its block. */
@@ -173,9 +161,10 @@ export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields
     const known = Object.hasOwn(fields, path) ? fields[path] : undefined
     const { to, as, begins, publish } = known ?? { to: path, as: 'text' }
     if (begins !== undefined && Object.keys(item.start).length === 0) item.start = begins
-    if (as === 'list') addValue(item, to, value)
-    else if (as === 'value' || typeof value !== 'string') setValue(item, to, value)
-    else addText(item, to, value)
+    const pieces = piecesAt(item, to)
+    if (as === 'list') pieces.list.push(value)
+    else if (as === 'value' || typeof value !== 'string') pieces.whole = value
+    else pieces.texts.push(value)
     return typeof value === 'string' ? (publish?.(value) ?? []) : []
   }
   return Object.entries(delta).flatMap(([name, value]) => {

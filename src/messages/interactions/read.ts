@@ -3,7 +3,7 @@ import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { endingBy, failureOf, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { addUsage, laterUsage } from '../reply-usage.ts'
-import { addText, addValue, closeBlock, collectStream, itemsByIndex, joinPieces, newItem } from '../stream.ts'
+import { closeBlock, collectStream, itemsByIndex, joinPieces, newItem, piecesAt } from '../stream.ts'
 import type { DeltaFields, StreamItem } from '../stream.ts'
 import { objectOf, objectsOf, runsOf, stringOf, textOfContents, textOfInput, withoutEmpty } from '../text.ts'
 import type { RawObject } from '../text.ts'
@@ -130,7 +130,8 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   const extend = (index: unknown, delta: RawObject): readonly StreamingDeltaEvent[] => {
     const part = partOf(delta, byIndex.get(index))
     const step = find(index, part['type']) ?? open(index, {})
-    if (delta['type'] === 'arguments_delta') addText(step, 'arguments', stringOf(delta['arguments']))
+    if (delta['type'] === 'arguments_delta')
+      piecesAt(step, 'arguments').texts.push(stringOf(delta['arguments']))
     return addPart(step, part)
   }
   /** Adds what the earlier events lacked. The last event repeats all steps in full. */
@@ -179,7 +180,7 @@ function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEven
   const { [list]: contents, ...fields } = part
   item.start = { ...item.start, ...fields, ...withoutEmpty(item.start), ...withoutEmpty(fields) }
   return objectsOf(contents).flatMap((content) => {
-    addValue(item, list, content)
+    piecesAt(item, list).list.push(content)
     return content['type'] === 'text' ? publish(stringOf(content['text'])) : []
   })
 }

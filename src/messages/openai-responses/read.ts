@@ -16,7 +16,7 @@ import {
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
-import { addText, closeItem, collectStream, CONTRADICTED, isLacking, newItem, setValue } from '../stream.ts'
+import { closeItem, collectStream, CONTRADICTED, isLacking, newItem, piecesAt } from '../stream.ts'
 import type { StreamItem } from '../stream.ts'
 import { LIMITS, readReasoning } from './blocks.ts'
 
@@ -117,14 +117,14 @@ function addPiece(item: StreamItem, event: RawObject, kind: PieceKind): readonly
   if (list !== undefined) {
     if (typeof partIndex !== 'number') item.unplaced.add(list)
     const entry = `${list}.${typeof partIndex === 'number' ? partIndex : partOf(item, list, part)}`
-    setValue(item, `${entry}.type`, part)
+    piecesAt(item, `${entry}.type`).whole = part
     path = `${entry}.${field}`
   }
   if (typeof delta !== 'string') {
-    setValue(item, path, event[field])
+    piecesAt(item, path).whole = event[field]
     return []
   }
-  addText(item, path, delta)
+  piecesAt(item, path).texts.push(delta)
   return publish?.(delta) ?? []
 }
 

@@ -2,6 +2,7 @@ import { ColloquyError } from '../../event/errors.ts'
 import type { Content } from '../../event/shapes.ts'
 import type { MessageEvent } from '../../event/types.ts'
 import { isTextFile } from '../text-files.ts'
+import { objectOf, type RawObject } from '../text.ts'
 
 interface ClientMessage {
   readonly id?: unknown
@@ -20,22 +21,16 @@ interface ClientMessage {
  * event.llm_message.content // [{ type: 'text', text: 'hi' }]
  */
 export function fromUIMessage(message: ClientMessage): MessageEvent {
-  const { id, role, parts } = object(message)
+  const { id, role, parts } = objectOf(message)
   if (role !== 'user') throw invalid('its role must be user')
   if (!Array.isArray(parts)) throw invalid('parts must be a list')
-  const content = parts.flatMap((part) => uiPartContent(object(part)))
+  const content = parts.flatMap((part) => uiPartContent(objectOf(part)))
   if (content.length === 0) throw invalid('it has neither text nor files')
   const llm_message = { role: 'user' as const, content }
   return { kind: 'MessageEvent', source: 'user', ...(typeof id === 'string' ? { id } : {}), llm_message }
 }
 
-function uiPartContent({
-  type,
-  text,
-  url,
-  mediaType,
-  filename,
-}: Readonly<Record<string, unknown>>): Content[] {
+function uiPartContent({ type, text, url, mediaType, filename }: RawObject): Content[] {
   if (type === 'text' && typeof text === 'string') return text === '' ? [] : [{ type: 'text', text }]
   if (type !== 'file') return []
   if (typeof url !== 'string' || typeof mediaType !== 'string')
@@ -44,9 +39,6 @@ function uiPartContent({
     return [{ type: 'image', image_urls: [url] }]
   return [{ type: 'file', mediaType, data: url, ...(typeof filename === 'string' ? { filename } : {}) }]
 }
-
-const object = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? { ...value } : {}
 
 const invalid = (problem: string): ColloquyError =>
   new ColloquyError('invalid_argument', `Invalid message: ${problem}.`, { field: 'message' })

@@ -3,7 +3,8 @@ import type { Grammar } from '../../messages/grammar.ts'
 import { GRAMMARS } from '../../messages/grammars.ts'
 import { helpfulModel } from '../../messages/model.ts'
 import type { Model, ModelPart, ModelReply, RequestBody } from '../../messages/model.ts'
-import { type ProviderGrammar, refusals, type SeenBlock, sign, type Wire } from '../../messages/provider.ts'
+import { refusals, sign } from '../../messages/provider.ts'
+import type { ProviderGrammar, Refusal, SeenBlock, Wire } from '../../messages/provider.ts'
 import { turn } from '../turn.ts'
 
 /** A request that the provider received. */
@@ -74,8 +75,15 @@ const eventTexts = (
   ...(isEnded && last !== '' ? [last] : []),
 ]
 
-const asJson = (status: number, body: Wire, headers: Readonly<Record<string, string>> = {}): Response =>
-  Response.json(body, { status, headers })
+function refuse(grammar: ProviderGrammar, refusal: Refusal, message: string, headers = {}): Response {
+  const { status, body } = grammar.error(refusal, message)
+  return Response.json(body, { status, headers })
+}
+
+function onAbort(signal: AbortSignal, run: () => void): void {
+  if (signal.aborted) run()
+  else signal.addEventListener('abort', run, { once: true })
+}
 
 /**
  * Returns a provider for tests that implements each provider's API at its path: `/v1/messages`,
@@ -102,7 +110,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
   const respond = async (request: Request): Promise<Response> => {
     const body = (await request.json()) as RequestBody
     const route = routeOf(new URL(request.url).pathname, body)
-    if (route === null) return asJson(404, { error: { message: 'Not found' } })
+    if (route === null) return Response.json({ error: { message: 'Not found' } }, { status: 404 })
     const [grammar, stream] = route
     const violations = grammar.judge(body).map(({ rule, path, message }) => `${path}: ${message} (${rule})`)
     const seen = violations.length > 0 ? null : grammar.sight.see(body, body['tools'])
@@ -110,8 +118,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
     requests.push({ grammar: grammar.name, body, stream, refused: faults })
     if (faults.length > 0) {
       refused.push(...faults)
-      const error = grammar.error('invalid', faults.join('; '))
-      return asJson(error.status, error.body)
+      return refuse(grammar, 'invalid', faults.join('; '))
     }
     signed += seen?.blocks.filter(({ token }) => token !== null).length ?? 0
     taken += 1
@@ -120,12 +127,8 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
     if ('fails' in turn) {
       if (turn.fails === 'silent') return never(request.signal, () => (remaining += 1))
       if (turn.fails === 'disconnected') throw lost()
-      const error = grammar.error(turn.fails, '')
-      return asJson(
-        error.status,
-        error.body,
-        turn.retryAfter === undefined ? {} : { 'retry-after': String(turn.retryAfter) },
-      )
+      const { fails, retryAfter } = turn
+      return refuse(grammar, fails, '', retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
     }
     return reply(grammar, request, stream, turn, contentsOf(grammar, body, turn.says, number), number)
   }
@@ -138,10 +141,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
     contents: readonly Wire[],
     number: number,
   ): Response => {
-    if (!stream && end === 'failed') {
-      const error = grammar.error('server_error', '')
-      return asJson(error.status, error.body)
-    }
+    if (!stream && end === 'failed') return refuse(grammar, 'server_error', '')
     const about = { requestNumber: number, end: end ?? null }
     const texts = stream
       ? eventTexts(grammar, grammar.stream(contents, about), !endless)
@@ -179,16 +179,13 @@ interface BytePlan {
 
 const lost = (): Error => new TypeError('terminated: the connection was lost')
 
-function never(signal: AbortSignal, onLeft: () => void): Promise<never> {
-  return new Promise((_, reject) => {
-    const leave = (): void => {
+const never = (signal: AbortSignal, onLeft: () => void): Promise<never> =>
+  new Promise((_, reject) => {
+    onAbort(signal, () => {
       onLeft()
       reject(signal.reason as Error)
-    }
-    if (signal.aborted) leave()
-    else signal.addEventListener('abort', leave, { once: true })
+    })
   })
-}
 
 function bytePieces({ texts, cut, pieces }: BytePlan): readonly Uint8Array[] {
   const encoder = new TextEncoder()
@@ -214,13 +211,11 @@ function sendBytes(
   }
   return new ReadableStream({
     start(controller) {
-      const abort = (): void => {
+      onAbort(signal, () => {
         if (isOver) return
         leave()
         controller.error(signal.reason)
-      }
-      if (signal.aborted) abort()
-      else signal.addEventListener('abort', abort, { once: true })
+      })
     },
     async pull(controller) {
       for (let n = 0; n < plan.slow; n += 1) await turn()
