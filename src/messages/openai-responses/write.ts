@@ -39,7 +39,7 @@ interface MessageText {
 
 interface ReplyItems {
   readonly items: readonly Written<ResponsesItem>[]
-  readonly outputs: ReadonlyMap<Call, JsonObject>
+  readonly calls: ReadonlyMap<Call, ResponsesItem>
 }
 
 /**
@@ -57,7 +57,7 @@ function replyItems(
   const reasoning = fieldsOf(message).reasoning
   const results = new Map(turn.results.map((result) => [result.call, result]))
   const items: Written<ResponsesItem>[] = []
-  const outputs = new Map<Call, JsonObject>()
+  const sent = new Map<Call, ResponsesItem>()
   let texts: MessageText[] = []
   let isReasoningLost = false
   let reasonedUpTo = 0
@@ -119,13 +119,13 @@ function replyItems(
       if (item === undefined) isReasoningLost = true
       else addReasoning(item, position)
     } else if (kind === 'call' && call !== undefined) {
-      const { output, ...written } = callItem(call, results.get(call), ref.more, mayName)
+      const written = callItem(call, results.get(call), ref.more, mayName)
       items.push(written)
-      if (output !== null) outputs.set(call, output)
+      sent.set(call, written.block)
     }
   }
   addMessage()
-  return { items, outputs }
+  return { items, calls: sent }
 }
 
 function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
@@ -193,18 +193,14 @@ function callItem(
   result: Result | undefined,
   additional: JsonObject | null,
   mayName: (id: unknown, prefix?: string) => id is string,
-): Written<ResponsesItem> & { readonly output: JsonObject | null } {
+): Written<ResponsesItem> {
   const { id: call_id, name, source } = call
   const { type = 'function_call', id, ...more } = sentMore(additional, LIMITS.more.call) ?? {}
-  const typed = typedForm(type, call, result)
+  const typed = typedForm(type, result)
   const named = typed !== null && mayName(id) ? { id } : {}
   if (typed !== null && ('id' in named || !needsId(String(type)))) {
     const block = { type, ...named, call_id, ...typed.fields, ...more }
-    return {
-      block: block as unknown as ResponsesItem,
-      digest: () => otherDigest(block),
-      output: typed.output,
-    }
+    return { block: block as unknown as ResponsesItem, digest: () => otherDigest(block) }
   }
   const item = mayName(source.responses_item_id, 'fc') ? { id: source.responses_item_id } : {}
   const extra = type === 'function_call' && Object.keys(more).length > 0 ? more : null
@@ -218,7 +214,6 @@ function callItem(
       ...extra,
     },
     digest: () => digestWith(callDigest(call, item.id), extra),
-    output: null,
   }
 }
 
@@ -278,13 +273,14 @@ function start(input: ResponsesItem[], newMap: NewMap) {
   const split = newMap<boolean>()
   const requests = newMap<true>()
   const working = newMap<readonly ResponsesItem[]>()
-  let outputs: ReplyItems['outputs'] = new Map()
-  let waiting = new Set<Call>()
+  let calls: ReplyItems['calls'] = new Map()
+  const isWaiting = ({ call, isWorking }: Result): boolean =>
+    isWorking && (calls.get(call) as { readonly async?: boolean } | undefined)?.async === true
   return {
     piece: (piece: Piece): Piece | ResponsesItem => piece,
     // The provider knows that an async call is still working: it has no output until it is completed.
     move: ({ results }: AssistantTurn) => ({
-      results: results.filter(({ call }) => !waiting.has(call)),
+      results: results.filter((result) => !isWaiting(result)),
       pieces: [],
     }),
     reply(turn: AssistantTurn, keepsSigned: boolean) {
@@ -294,23 +290,19 @@ function start(input: ResponsesItem[], newMap: NewMap) {
         (id) => !ids.has(id) && ids.set(id, true) === ids,
         (id, isSent) => (pairs.get(id) === !isSent ? split : pairs).set(id, isSent),
       )
-      outputs = written.outputs
-      waiting = new Set()
-      for (const { call, isWorking } of turn.results) {
-        const isAsync = ({ block }: Written<ResponsesItem>): boolean =>
-          'async' in block && block.async === true && block.call_id === call.id
-        const item = isWorking ? written.items.find(isAsync)?.block : undefined
-        if (item === undefined) continue
-        waiting.add(call)
-        working.set(call.source.id, [...(working.get(call.source.id) ?? []), item])
-      }
+      calls = written.calls
+      for (const { call } of turn.results.filter(isWaiting))
+        working.set(call.source.id, [
+          ...(working.get(call.source.id) ?? []),
+          calls.get(call) as ResponsesItem,
+        ])
       return written.items
     },
-    result: ({ call, pieces }: Result) =>
-      (outputs.get(call) as object as ResponsesItem | undefined) ?? {
+    result: (result: Result) =>
+      (typedForm(calls.get(result.call)?.type, result)?.output as object as ResponsesItem | undefined) ?? {
         type: 'function_call_output' as const,
-        call_id: call.id,
-        output: contentOf(pieces),
+        call_id: result.call.id,
+        output: contentOf(result.pieces),
       },
     add(role: Role, blocks: (Piece | ResponsesItem)[], turn: Turn | null) {
       if (role === 'front') instructions = joinTexts(blocks as TextPiece[])
@@ -322,12 +314,12 @@ function start(input: ResponsesItem[], newMap: NewMap) {
         })
       else if (role === 'user') {
         const completes = turn?.role === 'user' ? turn.completes : undefined
-        const calls = completes === undefined ? [] : (working.get(completes.callId) ?? [])
-        const call = calls.at(-1)
+        const waiting = completes === undefined ? [] : (working.get(completes.callId) ?? [])
+        const call = waiting.at(-1)
         if (completes === undefined || call === undefined)
           input.push(...userItems(blocks as Piece[], requests))
         else {
-          working.set(completes.callId, calls.slice(0, -1))
+          working.set(completes.callId, waiting.slice(0, -1))
           input.push(outputOf(call, completes.pieces))
         }
       } else input.push(...(blocks as ResponsesItem[]))
@@ -415,10 +407,10 @@ const FORMS: Readonly<Record<string, Form>> = {
 }
 
 /** A result that is one item of this form is sent as it is. */
-function typedForm(kind: unknown, call: Call, result: Result | undefined) {
+function typedForm(kind: unknown, result: Result | undefined) {
   const form = ownField(FORMS, String(kind))
   if (form === undefined || result === undefined) return null
-  const { pieces } = result
+  const { call, pieces } = result
   const [first] = pieces
   const type = `${String(kind)}_output`
   // The local shell has the id of the call in another field.
