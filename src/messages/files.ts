@@ -88,6 +88,8 @@ export interface FileRef {
   readonly name: string | null
 }
 
+type Field = JsonValue | undefined
+
 type Reading =
   | { readonly as: 'text'; readonly text: string }
   | { readonly as: 'image'; readonly url: string }
@@ -161,14 +163,14 @@ export function isAddress(url: string, secure: boolean): boolean {
   return read?.from === 'web' && read.url === url && (read.secure || !secure)
 }
 
-function textReading(text: JsonValue | undefined): Reading | null {
+function textReading(text: Field): Reading | null {
   return hasText(text) ? { as: 'text', text } : null
 }
 
-const linesReading = (...texts: readonly (JsonValue | undefined)[]): Reading | null =>
+const linesReading = (...texts: readonly Field[]): Reading | null =>
   textReading(texts.filter(isText).join('\n'))
 
-const imageReading = (url: JsonValue | undefined): Reading | null =>
+const imageReading = (url: Field): Reading | null =>
   typeof url === 'string' && readImage(url) !== null ? { as: 'image', url } : null
 
 function readDocument({ source, title, context }: JsonObject): Reading | null {
@@ -207,19 +209,14 @@ function readShellOutput({ output }: JsonObject): Reading | null {
   return linesReading(...texts)
 }
 
-function textsIn(content: JsonValue | undefined): JsonValue[] | null {
+function textsIn(content: Field): JsonValue[] | null {
   if (typeof content === 'string') return [content]
   if (!Array.isArray(content)) return null
   const texts = content.map((part: JsonValue) => objectOf(part)['text'] ?? null)
   return texts.length > 0 && texts.every(isText) ? texts : null
 }
 
-function openAIFile(
-  data: JsonValue | undefined,
-  url: JsonValue | undefined,
-  id: JsonValue | undefined,
-  name: JsonValue | undefined,
-): Reading | null {
+function openAIFile(data: Field, url: Field, id: Field, name: Field): Reading | null {
   if (isText(data)) return dataUrl(data, name) ?? dataReading(data, null, name)
   return isText(url) ? urlReading(url, null, name) : uploadReading(id, 'openai', null, name)
 }
@@ -245,11 +242,7 @@ function readFile({ file, data, mediaType, filename }: JsonObject): Reading | nu
   return type === 'reference' ? referenceReading(reference, mediaType, filename) : null
 }
 
-function referenceReading(
-  reference: JsonValue | undefined,
-  type?: JsonValue,
-  name?: JsonValue,
-): Reading | null {
+function referenceReading(reference: Field, type?: Field, name?: Field): Reading | null {
   const { openai, anthropic } = objectOf(reference)
   return uploadReading(openai, 'openai', type, name) ?? uploadReading(anthropic, 'anthropic', type, name)
 }
@@ -259,7 +252,7 @@ const isWeb = (text: string): boolean => /^https?:/i.test(text)
 /** Matches a data URL up to its data. Groups: media type and `;base64`. */
 export const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100}?(;base64)?,/i
 
-function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
+function dataUrl(url: string, name: Field): Reading | null {
   const [start, type = '', base64] = DATA_URL.exec(url) ?? []
   if (start === undefined) return null
   const data = url.slice(start.length)
@@ -268,39 +261,35 @@ function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
   return attempt(() => linesReading(name, decodeURIComponent(data)), null)
 }
 
-function dataReading(data: JsonValue | undefined, type?: JsonValue, name?: JsonValue): Reading | null {
+function dataReading(data: Field, type?: Field, name?: Field): Reading | null {
   if (!isText(data) || !isBase64(data)) return null
   const url = `data:${isText(type) ? type : ''};base64,${data}`
   if (readImage(url) !== null) return { as: 'image', url }
   return fileReading(data.startsWith('JVBERi0') ? PDF : type, { data }, name)
 }
 
-function urlReading(url: JsonValue | undefined, type?: JsonValue, name?: JsonValue): Reading | null {
+function urlReading(url: Field, type?: Field, name?: Field): Reading | null {
   if (!isText(url) || !isAddress(url, false)) return null
   if (isText(type) && /^image(?:\/|$)/.test(type)) return { as: 'image', url }
   return fileReading(type, { url }, name)
 }
 
 function uploadReading(
-  id: JsonValue | undefined,
+  id: Field,
   provider: 'openai' | 'anthropic',
-  type: JsonValue | undefined,
-  name: JsonValue | undefined,
+  type: Field,
+  name: Field,
 ): Reading | null {
   return isText(id) ? fileReading(type, { id, provider }, name) : null
 }
 
-const fileReading = (
-  type: JsonValue | undefined,
-  from: FileRef['from'],
-  name: JsonValue | undefined,
-): Reading => ({
+const fileReading = (type: Field, from: FileRef['from'], name: Field): Reading => ({
   as: 'file',
   file: { mediaType: textOrNull(type), from, name: textOrNull(name) },
 })
 
-const isText = (value: JsonValue | undefined): value is string => hasText(value) && value.isWellFormed()
+const isText = (value: Field): value is string => hasText(value) && value.isWellFormed()
 
-const textOrNull = (value: JsonValue | undefined): string | null => (isText(value) ? value : null)
+const textOrNull = (value: Field): string | null => (isText(value) ? value : null)
 
-const objectOf = readObject as (value: JsonValue | undefined) => JsonObject
+const objectOf = readObject as (value: Field) => JsonObject

@@ -300,11 +300,7 @@ function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   }
 }
 
-function placeReasoning(parts: readonly ReplyPart[]): {
-  readonly reasoning: readonly (ReasoningItemModel | null)[]
-  readonly places: ReadonlyMap<ReplyPart, number>
-} {
-  if (!parts.some(({ is }) => is === 'reasoning')) return NO_ITEMS
+function placeReasoning(parts: readonly ReplyPart[]) {
   const slots = Math.max(1, parts.filter(({ is }) => is === 'call').length)
   const room = Array.from({ length: slots }, (): ReplyReasoning | null => null)
   let call = 0
@@ -318,13 +314,9 @@ function placeReasoning(parts: readonly ReplyPart[]): {
     free += 1
   }
   const placed = room.filter((part) => part !== null)
-  return {
-    reasoning: room.map((part) => part?.item ?? null),
-    places: new Map(placed.map((part, index) => [part, index])),
-  }
+  const places = new Map<ReplyPart, number>(placed.map((part, index) => [part, index]))
+  return { reasoning: room.map((part) => part?.item ?? null), places }
 }
-
-const NO_ITEMS = { reasoning: [], places: new Map<ReplyPart, number>() }
 
 const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
   order.map((part) => {
