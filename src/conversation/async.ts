@@ -131,6 +131,16 @@ export function eventResponse(
   return new Response(body, { headers: { ...EVENT_STREAM_HEADERS, ...headers } })
 }
 
+/** Adds a value to the set of a key. Returns a function that removes the value, and the key of an empty set. */
+export function addTo<K, V>(sets: Map<K, Set<V>>, key: K, value: V): () => void {
+  const set = sets.get(key) ?? new Set()
+  sets.set(key, set.add(value))
+  return () => {
+    set.delete(value)
+    if (set.size === 0 && sets.get(key) === set) sets.delete(key)
+  }
+}
+
 export class Listeners<T> {
   readonly #listeners = new Set<{ readonly call: (news: T) => void }>()
 

@@ -1,4 +1,4 @@
-import { endsWithin } from '../../conversation/async.ts'
+import { addTo, endsWithin } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
 import { briefOwner, endLease } from '../../conversation/run/lease.ts'
 import type { RunOptions } from '../../conversation/run/options.ts'
@@ -36,8 +36,8 @@ const alreadyRunning = (conversationId: string): ColloquyError =>
 
 class Slots {
   readonly #limit: number
-  /** Number of callers for each slot. All callers that request a conversation's run share one slot. */
-  readonly #users = new Map<string | symbol, number>()
+  /** Callers of each slot. All callers that request a conversation's run share one slot. */
+  readonly #users = new Map<string | symbol, Set<object>>()
 
   constructor(limit: number) {
     this.#limit = limit
@@ -48,18 +48,12 @@ class Slots {
    * @throws HttpProblem 429 when no slot is free.
    */
   acquire(key: string | symbol): () => void {
-    const users = this.#users.get(key) ?? 0
-    if (users === 0 && this.#users.size >= this.#limit)
+    if (!this.#users.has(key) && this.#users.size >= this.#limit)
       throw new HttpProblem(
         429,
         `The maximum of ${this.#limit} concurrent runs has been reached. Try again later.`,
       )
-    this.#users.set(key, users + 1)
-    return () => {
-      const others = (this.#users.get(key) ?? 1) - 1
-      if (others > 0) this.#users.set(key, others)
-      else this.#users.delete(key)
-    }
+    return addTo(this.#users, key, {})
   }
 }
 
@@ -207,12 +201,7 @@ export class Runs {
   }
 
   onEnd(id: string, listener: () => void): () => void {
-    const listeners = this.#endListeners.get(id) ?? new Set()
-    this.#endListeners.set(id, listeners.add(listener))
-    return () => {
-      listeners.delete(listener)
-      if (listeners.size === 0 && this.#endListeners.get(id) === listeners) this.#endListeners.delete(id)
-    }
+    return addTo(this.#endListeners, id, listener)
   }
 
   checkAgent(): void {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { pause } from '../../conversation/async.ts'
+import { addTo, pause } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
@@ -48,7 +48,7 @@ export class Live {
   readonly lifecycle: Lifecycle
   readonly options: Required<LiveOptions>
   readonly #cache: FrameCache
-  readonly #readers = new Map<string, number>()
+  readonly #readers = new Map<string, Set<object>>()
   readonly #ends = new Set<() => void>()
   /** Whether no more streams are opened; open streams continue until `close`. */
   isClosing = false
@@ -80,11 +80,11 @@ export class Live {
     const { engine, runs } = this.lifecycle
     const { conversation } = await openConversation(this.lifecycle, id)
     const stop = new AbortController()
-    this.#acquire(conversation.id)
+    const release = this.#acquire(conversation.id)
     const end = (): void => {
       if (!this.#ends.delete(end)) return
       stop.abort()
-      this.#release(conversation.id)
+      release()
     }
     this.#ends.add(end)
     try {
@@ -101,25 +101,18 @@ export class Live {
     for (const end of this.#ends) end()
   }
 
-  #acquire(id: string): void {
+  #acquire(id: string): () => void {
     const { maxPerConversation, maxTotal } = this.options
     if (this.isClosing) throw new HttpProblem(503, 'The service is shutting down.')
     if (this.size >= maxTotal)
       throw new HttpProblem(429, `The maximum of ${maxTotal} open streams has been reached. Try again later.`)
-    const readers = this.#readers.get(id) ?? 0
-    if (readers >= maxPerConversation) {
+    if ((this.#readers.get(id)?.size ?? 0) >= maxPerConversation) {
       throw new HttpProblem(
         429,
         `The maximum of ${maxPerConversation} open streams per conversation has been reached. Try again later.`,
       )
     }
-    this.#readers.set(id, readers + 1)
-  }
-
-  #release(id: string): void {
-    const readers = (this.#readers.get(id) ?? 1) - 1
-    if (readers > 0) this.#readers.set(id, readers)
-    else this.#readers.delete(id)
+    return addTo(this.#readers, id, {})
   }
 }
 

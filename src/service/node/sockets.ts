@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { addTo } from '../../conversation/async.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Credential, Identify } from '../auth/caller.ts'
 import { type Access, keyInterval, KeyWatch } from '../auth/key-watch.ts'
@@ -592,12 +593,7 @@ class Unauthenticated {
 
   add(address: string, socket: Connection): () => void {
     if (this.size >= this.#limit) this.#evict()
-    const sockets = this.#waiting.get(address) ?? new Set()
-    this.#waiting.set(address, sockets.add(socket))
-    return () => {
-      sockets.delete(socket)
-      if (sockets.size === 0 && this.#waiting.get(address) === sockets) this.#waiting.delete(address)
-    }
+    return addTo(this.#waiting, address, socket)
   }
 
   #evict(): void {
