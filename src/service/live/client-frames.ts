@@ -3,18 +3,11 @@ import { freezeJson } from '../../event/freeze.ts'
 import { isObject, parseJson } from '../../event/json.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import { type Lifecycle, sendMessage } from '../conversations/conversations.ts'
+import type { BodySpec } from '../http/operation.ts'
 import type { ValidationError } from '../http/parameters.ts'
 import type { FailureText } from '../http/problem.ts'
 import { commandBody, sessionMessage, socketMessage } from '../request-schema.ts'
 import type { Commands } from '../sandbox-files/command-operations.ts'
-
-/**
- * Returns the JSON of a client's frame, or why the frame is invalid; null for a second authentication frame.
- */
-function readMessage(text: string): { readonly value: JsonValue } | FailureText | null {
-  const read = readFrame(text)
-  return 'value' in read && isObject(read.value) && read.value['type'] === 'auth' ? null : read
-}
 
 export const invalidFrame = (detail: string): FailureText => ({ code: 'InvalidFrame', detail })
 
@@ -25,46 +18,43 @@ export function readFrame(text: string): { readonly value: JsonValue } | Failure
   return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
 }
 
-export async function sendFrameMessage(
-  lifecycle: Lifecycle,
-  conversation: Conversation,
+/** Reads a frame, and does its work. Returns why the frame is invalid; null also for a second authentication. */
+async function handle<B>(
   text: string,
+  body: BodySpec<B>,
+  codes: { readonly notJson: string; readonly notValid: string },
+  work: (value: B) => Promise<FailureText | void>,
 ): Promise<FailureText | null> {
-  const read = readMessage(text)
-  if (read === null || 'code' in read) return read
-  const checked = socketMessage.read(read.value)
-  if ('errors' in checked) return invalidFrame(errorsText(checked.errors))
-  const { run = true, ...message } = checked.value
-  await sendMessage(lifecycle, conversation, message, run)
-  return null
+  const read = readFrame(text)
+  if ('code' in read) return { ...read, code: codes.notJson }
+  if (isObject(read.value) && read.value['type'] === 'auth') return null
+  const checked = body.read(read.value)
+  if ('errors' in checked) return { code: codes.notValid, detail: errorsText(checked.errors) }
+  return (await work(checked.value)) ?? null
 }
+
+const EVENTS = { notJson: 'InvalidFrame', notValid: 'InvalidFrame' }
+const SESSION = { notJson: 'JSONDecodeError', notValid: 'ValidationError' }
+const COMMANDS = { notJson: 'InvalidFrame', notValid: 'ValidationError' }
+
+export const sendFrameMessage = (lifecycle: Lifecycle, conversation: Conversation, text: string) =>
+  handle(text, socketMessage, EVENTS, async ({ run = true, ...message }) => {
+    await sendMessage(lifecycle, conversation, message, run)
+  })
 
 /** Sends a user message. Fields of the frame other than `role` and `content` are ignored. */
-export async function sendSessionMessage(
-  lifecycle: Lifecycle,
-  conversation: Conversation,
-  text: string,
-): Promise<FailureText | null> {
-  const read = readMessage(text)
-  if (read === null) return null
-  if ('code' in read) return { ...read, code: 'JSONDecodeError' }
-  const checked = sessionMessage.read(read.value)
-  if ('errors' in checked) return { code: 'ValidationError', detail: errorsText(checked.errors) }
-  const { role, content } = checked.value
-  if (role !== 'user')
-    return { code: 'ValidationError', detail: 'Only user messages are allowed to be sent to the agent.' }
-  await sendMessage(lifecycle, conversation, { content }, true)
-  return null
-}
+export const sendSessionMessage = (lifecycle: Lifecycle, conversation: Conversation, text: string) =>
+  handle(text, sessionMessage, SESSION, async ({ role, content }) => {
+    if (role !== 'user')
+      return { code: SESSION.notValid, detail: 'Only user messages are allowed to be sent to the agent.' }
+    await sendMessage(lifecycle, conversation, { content }, true)
+    return undefined
+  })
 
-export async function startFrameCommand(commands: Commands, text: string): Promise<FailureText | null> {
-  const read = readMessage(text)
-  if (read === null || 'code' in read) return read
-  const checked = commandBody.read(read.value)
-  if ('errors' in checked) return { code: 'ValidationError', detail: errorsText(checked.errors) }
-  await commands.start(checked.value)
-  return null
-}
+export const startFrameCommand = (commands: Commands, text: string) =>
+  handle(text, commandBody, COMMANDS, async (command) => {
+    await commands.start(command)
+  })
 
 const errorsText = (errors: readonly ValidationError[]): string =>
   errors
