@@ -5,33 +5,21 @@ import type { Sandboxes } from './sandboxes.ts'
 
 const APP = 'app'
 
-export interface AppMetadata {
-  readonly sandbox_id: string | null
-  readonly selected_repository: string | null
-  readonly selected_branch: string | null
-  readonly git_provider: string | null
-  readonly llm_model: string | null
-  readonly trigger: string | null
-  readonly pr_number: readonly number[]
-  readonly observability_metadata: JsonObject
-  readonly observability_tags: readonly string[]
-  readonly observability_span_name: string | null
-  readonly start_task_id: string | null
+const NO_METADATA = {
+  sandbox_id: null as string | null,
+  selected_repository: null as string | null,
+  selected_branch: null as string | null,
+  git_provider: null as string | null,
+  llm_model: null as string | null,
+  trigger: null as string | null,
+  pr_number: [] as readonly number[],
+  observability_metadata: {} as JsonObject,
+  observability_tags: [] as readonly string[],
+  observability_span_name: null as string | null,
+  start_task_id: null as string | null,
 }
 
-const NO_METADATA: AppMetadata = {
-  sandbox_id: null,
-  selected_repository: null,
-  selected_branch: null,
-  git_provider: null,
-  llm_model: null,
-  trigger: null,
-  pr_number: [],
-  observability_metadata: {},
-  observability_tags: [],
-  observability_span_name: null,
-  start_task_id: null,
-}
+export type AppMetadata = Readonly<typeof NO_METADATA>
 
 export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMetadata {
   const stored = metadata[APP]

@@ -3,15 +3,23 @@ import { edit, editObject } from '../../event/json.ts'
 import { EVENT_KINDS, type EventKind, KINDS } from '../../event/kinds.ts'
 import { maskSecrets } from '../../event/mask.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
-import { type JsonObject, type JsonValue, type Source, SOURCES } from '../../event/shapes.ts'
+import { type JsonObject, type JsonValue, SOURCES } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
-import type { BlobMode, BlobReference } from '../../store/contract/blobs.ts'
+import type { BlobReference } from '../../store/contract/blobs.ts'
 import { blobText } from '../../event/text.ts'
 import type { EventFilter, StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { maybe } from '../http/operation.ts'
 import { CURSOR_PAGING, MAX_PAGE_BYTES, type PageBody, readByIds } from '../http/page-bytes.ts'
-import { dateTime, oneOf, optional, type Parameter, text, withDefault } from '../http/parameters.ts'
+import {
+  dateTime,
+  oneOf,
+  optional,
+  type Parameter,
+  text,
+  type ValuesOf,
+  withDefault,
+} from '../http/parameters.ts'
 
 const eventKind = oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])
 
@@ -44,22 +52,9 @@ export const EVENT: JsonObject = { $ref: '#/components/schemas/Event' }
 export const EVENT_PAGE: JsonObject = { $ref: '#/components/schemas/EventPage' }
 export const EVENT_OR_NULL: JsonObject = maybe(EVENT)
 
-export interface FilterValues {
-  readonly kind__eq?: EventKind | null
-  /** The agent server's name for the filter `kind__eq`. */
-  readonly kind?: EventKind | null
-  readonly timestamp__gte: string | null
-  readonly timestamp__lt: string | null
-  readonly source?: Source | null
-  readonly body?: string | null
-}
+export type FilterValues = Partial<ValuesOf<typeof FILTERS & typeof AGENT_FILTERS>>
 
-export interface PageValues extends FilterValues {
-  readonly sort_order: 'TIMESTAMP' | 'TIMESTAMP_DESC'
-  readonly page_id: string | null
-  readonly limit: number
-  readonly blobs?: BlobMode
-}
+export type PageValues = FilterValues & ValuesOf<typeof PAGING> & Partial<ValuesOf<typeof BLOBS_QUERY>>
 
 export interface EventPageBody extends PageBody<Event> {
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
@@ -68,9 +63,11 @@ export interface EventPageBody extends PageBody<Event> {
 /** The store omits hidden kinds, so a page is full if enough events match. */
 export function filterOf(
   conversationId: string,
-  { kind = null, kind__eq = kind, timestamp__gte, timestamp__lt, source = null, body = null }: FilterValues,
+  values: FilterValues,
   hidden: readonly EventKind[] = [],
 ): EventFilter {
+  const { kind = null, kind__eq = kind, timestamp__gte = null, timestamp__lt = null } = values
+  const { source = null, body = null } = values
   return {
     conversationId,
     ...(hidden.length > 0 && { excludeKinds: hidden }),

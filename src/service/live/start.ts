@@ -3,7 +3,7 @@ import { isLegalId } from '../../event/ids.ts'
 import { BLOBS_QUERY } from '../events/search.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { allItems } from '../../store/kit/query/page.ts'
-import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
+import { dateTime, integer, oneOf, optional, text, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { invalid } from '../http/problem.ts'
 
 export const LIVE_QUERY = {
@@ -29,13 +29,7 @@ export const LIVE_QUERY = {
  * `after_event_id` and `after` take precedence over `resend_mode`. If a request has `after_event_id` and
  * `after`, the event must be at that position.
  */
-export interface StartValues {
-  readonly after: number | null
-  readonly after_event_id: string | null
-  readonly resend_mode: 'all' | 'since' | null
-  readonly after_timestamp: string | null
-  readonly after_delta: string | null
-}
+export type StartValues = Omit<ValuesOf<typeof LIVE_QUERY>, 'format' | 'blobs'>
 
 /** Reads `after_delta`: how much of a reply the client has received. */
 export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | null {

@@ -18,25 +18,16 @@ import { SlowReader } from '../live/start.ts'
 import { commandBody } from '../request-schema.ts'
 import { type CommandOutput, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
 
-export type CommandEvent =
-  | {
-      readonly kind: 'BashCommand'
-      readonly id: string
-      readonly timestamp: string
-      readonly command: string
-      readonly cwd: string
-      readonly timeout: number
-    }
-  | {
-      readonly kind: 'BashOutput'
-      readonly id: string
-      readonly timestamp: string
-      readonly command_id: string
-      readonly order: number
-      readonly exit_code: number
-      readonly stdout: string
-      readonly stderr: string
-    }
+export type CommandEvent = ReturnType<typeof fresh> &
+  (
+    | {
+        readonly kind: 'BashCommand'
+        readonly command: string
+        readonly cwd: string
+        readonly timeout: number
+      }
+    | ({ readonly kind: 'BashOutput'; readonly command_id: string; readonly order: number } & CommandOutput)
+  )
 
 interface Reader {
   wake: (() => void) | null
