@@ -32,7 +32,7 @@ export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'o
   readonly input: {
     readonly threadId: string
     readonly runId: string
-    /** Names of the client's tools. Their waiting calls are no interrupts. Default: none. */
+    /** Names of the client's tools. Their waiting calls do not become interrupts. Default: none. */
     readonly clientTools?: readonly string[]
   }
   /** The conversation's engine, required to stream its subagents. Default: subagents are not streamed. */
@@ -189,12 +189,12 @@ export const agUiResponse = (conversation: Conversation, options: AgUiOptions): 
 
 /**
  * Appends the input of an AG-UI run: new user messages, results of client calls, a changed state, and
- * decisions in `resume`. Repeated input appends nothing. A message with the result of a call is ignored if the
- * server executes the call or `resume` decides about it. Run the conversation afterwards, and pass the result
- * to `agUiResponse` as `input`. O(input), and with `state` O(state updates since the last change of the
- * shared state).
+ * decisions in `resume`. Repeated input appends nothing. A message with the result of a call is ignored if
+ * the server executes the call, or if `resume` decides about the call. Run the conversation afterwards, and
+ * pass the result to `agUiResponse` as `input`. O(input), and with `state` O(state updates since the last
+ * change of the shared state).
  * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a `resume` of an unknown
- *   call, or of a call that has been decided otherwise.
+ *   call, or of a call with another decision.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

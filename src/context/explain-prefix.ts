@@ -28,8 +28,8 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
 ]
 
 /**
- * Returns the first difference between two requests, or null if the next one only adds to the previous.
- * Accepts whole requests of any grammar, or only their messages. Ignores cache marks. O(size).
+ * Returns the first difference between two requests, or null if the next request only adds to the previous
+ * one. Accepts whole requests of any grammar, or only their messages. Ignores cache marks. O(size).
  * @example
  * const [one, two] = ['hi', 'ho'].map((text) => toAnthropic([{ role: 'user', content: [{ text }], name: null }]))
  * explainPrefix(one, two) // { in: 'message', message: 0, path: 'content[0].text' }

@@ -174,7 +174,7 @@ export interface StuckThresholds {
   /** Number of equal calls with equal results, in a row. Default: 4. */
   readonly action_observation: number
   /**
-   * Number of equal failed calls in a row after which `nudge` returns a text. One more call is a loop.
+   * Number of equal failed calls in a row after which `nudge` returns a text. One more such call is a loop.
    * Default: 3.
    */
   readonly action_error: number

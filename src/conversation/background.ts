@@ -20,7 +20,7 @@ import { thrownText } from './run/hooks.ts'
 import { checkEvents } from './stamp.ts'
 import { keyedId } from '../event/ids.ts'
 
-/** The result of a call that outlived its reply. */
+/** The result of a background call, whose work outlives its reply. */
 export interface CallCompletion {
   /** Text, images and files for the model. */
   readonly content: string | readonly Content[]
@@ -49,7 +49,7 @@ export interface BackgroundWork {
 
 export interface StartedWork extends BackgroundWork {
   readonly call: EventEntry<ActionEvent>
-  /** Call this with whether the log records the call as working. If false, the work is aborted. */
+  /** Call with true if the log records the call as working; call with false to abort the work. */
   readonly confirm: (isWorking: boolean) => void
 }
 

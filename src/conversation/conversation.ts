@@ -218,8 +218,8 @@ export class Conversation {
   }
 
   /**
-   * Stops the run at once, in any process: aborts its signal and ends its pending calls, in one append. With
-   * `working`, calls that outlive their reply are cancelled too. Default: they continue.
+   * Stops the run at once, whichever process runs it: aborts its signal, and ends its pending calls in one
+   * append. With `working`, also cancels background calls, which otherwise continue.
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, 'working')
@@ -235,7 +235,7 @@ export class Conversation {
     return [...stopped, ...cancelled.flat()]
   }
 
-  /** Ends a pause; call `run` to continue. A reply that arrived meanwhile is used, not requested again. */
+  /** Ends a pause; call `run` to continue. A reply that arrived during the pause is used, not repeated. */
   async resume(): Promise<readonly LoggedEvent[]> {
     return this.#decide(decideResume)
   }
@@ -477,9 +477,9 @@ export class Conversation {
   }
 
   /**
-   * Completes a call that outlived its reply, for example from a webhook or a queue. Call `run` afterwards,
-   * so that the model reads the result. Completing the call again changes nothing. O(log n); O(n) if the call
-   * is working only on another branch.
+   * Completes a background call, for example from a webhook or a queue. Call `run` afterwards, so that the
+   * model reads the result. Completing the call again changes nothing. O(log n); O(n) if the call is working
+   * only on another branch.
    * @param callId id of the call's action
    * @throws ColloquyError `unknown_call` when the call is not working.
    */
@@ -508,7 +508,7 @@ export class Conversation {
   }
 
   /**
-   * Replaces an event's texts, files, arguments and reasoning by a placeholder: in the log, in search and in
+   * Replaces an event's texts, files, arguments and reasoning with placeholders: in the log, in search and in
    * the snapshot. Position, kind, time and references stay, so that the tree, calls and views stay valid.
    *
    * The rest of the event's reply, and later replies on the event's branches, lose their signed reasoning.
@@ -553,7 +553,7 @@ export class Conversation {
     return subscribeTree(this.#engine, this.id, { ...options, signal: this.#orClosing(options.signal) })
   }
 
-  /** Deletes the conversation, its log and its subagents, and ends their runs. Returns false if unknown. */
+  /** Deletes the conversation with its log and subagents; ends their runs. Returns false if it is unknown. */
   async delete(): Promise<boolean> {
     return this.#engine.delete(this.id)
   }

@@ -43,9 +43,9 @@ export function decidePause({ header: { status }, log: { head } }: State, live =
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
  * InterruptEvent. An idle conversation without a `live` run gets only the InterruptEvent. A paused or
- * finished conversation is interrupted only if a run is `live`, because that run may still be working. For
- * any other status except running, the result is empty. So the calls of a conversation that waits for
- * confirmation stay pending. O(k log k) for k calls.
+ * finished conversation is interrupted only if a run is `live`, because that run may still be working, and
+ * only once. With any other status except running, the result is empty, so calls that wait for confirmation
+ * stay pending. O(k log k) for k calls.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */

@@ -36,9 +36,9 @@ export interface EngineOptions {
    */
   readonly cacheBytes?: number
   /**
-   * Whether other processes receive the deltas of a reply. While a process listens, the deltas are written to
-   * store items about four times a second, and deleted about ten seconds after the reply is in the log. Has
-   * no effect with a redacting store. Default: false.
+   * Whether other processes receive the deltas of a reply. While another process listens, the deltas are
+   * written to store items about four times a second, and deleted about ten seconds after the reply is in the
+   * log. Has no effect with a redacting store. Default: false.
    */
   readonly shareReplies?: boolean
   /**
@@ -84,7 +84,7 @@ export interface Engine {
    * await engine.close()
    */
   openOrCreate(id: string, options?: Omit<Partial<NewConversation>, 'id'>): Promise<Conversation>
-  /** Deletes a conversation, its log and its subagents, and ends their runs. Returns false if unknown. */
+  /** Deletes a conversation with its log and subagents; ends their runs. Returns false if it is unknown. */
   delete(id: string): Promise<boolean>
   /**
    * Deletes the conversations that match a filter of ids, owner, tags or last change, and their subagents'

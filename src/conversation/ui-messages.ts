@@ -275,8 +275,8 @@ export const uiMessageResponse = (conversation: Conversation, options: UIStreamO
 
 export interface UIReceiveOptions extends UIMessagesOptions {
   /**
-   * What a new message does to calls that wait for confirmation: `reject` (default) rejects them, so that the
-   * message gets a reply; with `keep`, the reply follows once the calls are decided.
+   * What a new message does to calls that wait for confirmation. `reject` (default) rejects them, so that the
+   * message gets a reply. `keep` leaves them waiting, and the reply follows the user's decision.
    */
   readonly waiting?: 'reject' | 'keep'
 }

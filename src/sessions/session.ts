@@ -36,7 +36,7 @@ export interface SessionFact {
   readonly fact: Fact
 }
 
-/** A kind of record that was not read as an event: its name, count and first line. */
+/** Something that the log does not contain, or not in full: its name, count and first line in the file. */
 export interface SessionNote {
   readonly what: string
   readonly count: number
@@ -45,7 +45,7 @@ export interface SessionNote {
 
 /** Link from the session of a subagent to the parent session. */
 export interface SubagentLink {
-  /** Id of the parent's ActionEvent that started the subagent; null if the file does not tell. */
+  /** Id of the parent's ActionEvent that started the subagent; null if the file does not contain it. */
   readonly actionId: string | null
   /** 1 for a subagent of the main session, 2 for a subagent of that subagent, and so on. */
   readonly depth: number

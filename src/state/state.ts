@@ -9,7 +9,7 @@ export interface Checkpoint extends Entry {
   readonly branch: Branch
 }
 
-/** State of a conversation after an event. Immutable: the header is frozen; types make all else read-only. */
+/** State of a conversation after an event. Immutable: the header is frozen; types make the rest read-only. */
 export interface State {
   /** Missing event ids are derived from it (design D15). Empty if the caller passed no id. */
   readonly conversationId: string

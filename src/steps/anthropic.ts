@@ -24,7 +24,7 @@ export interface AnthropicStepOptions extends ClientStepOptions<AnthropicClient>
 
 /**
  * Returns a step that calls Anthropic Messages, and executes the calls of its replies.
- * @throws ColloquyError `invalid_argument` for equal names of tools, a schema that JSON Schema cannot express,
+ * @throws ColloquyError `invalid_argument` for duplicate tool names, a schema that JSON Schema cannot express,
  *   or an unknown server.
  * @example
  * const client = new Anthropic({ apiKey: 'sk-ant-…' })

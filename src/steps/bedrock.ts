@@ -19,7 +19,7 @@ export type BedrockStepOptions = ClientStepOptions<BedrockClient>
 
 /**
  * Returns a step that calls a model of Amazon Bedrock, and executes the calls of its replies.
- * @throws ColloquyError `invalid_argument` for equal names of tools, or a schema that JSON Schema cannot express.
+ * @throws ColloquyError `invalid_argument` for duplicate tool names, or a schema that JSON Schema cannot express.
  * @example
  * const client = new BedrockRuntime({ region: 'eu-central-1' })
  * const step = bedrockStep({ client, model: 'eu.anthropic.claude-sonnet-5-5' })

@@ -24,7 +24,7 @@ export interface GoogleStepOptions extends ClientStepOptions<GoogleClient> {
  * Returns a step that calls Gemini, and executes the calls of its replies. If a request has both functions
  * and Gemini's own tools, the step sets `includeServerSideToolInvocations`. Gemini requires this setting, but
  * Vertex AI rejects it.
- * @throws ColloquyError `invalid_argument` for equal names of tools, or a schema that JSON Schema cannot express.
+ * @throws ColloquyError `invalid_argument` for duplicate tool names, or a schema that JSON Schema cannot express.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })
  * const step = googleStep({ client, model: 'gemini-3.5-flash' })

@@ -17,7 +17,7 @@ export type InteractionsStepOptions = ClientStepOptions<InteractionsClient>
 /**
  * Returns a step that calls Gemini Interactions, and executes the calls of its replies. The provider stores
  * nothing (`store: false`), because the log has the history.
- * @throws ColloquyError `invalid_argument` for equal names of tools, or a schema that JSON Schema cannot express.
+ * @throws ColloquyError `invalid_argument` for duplicate tool names, or a schema that JSON Schema cannot express.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })
  * const step = interactionsStep({ client, model: 'gemini-3.5-flash' })

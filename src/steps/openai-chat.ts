@@ -26,7 +26,7 @@ export interface OpenAIChatStepOptions extends ClientStepOptions<OpenAIChatClien
 /**
  * Returns a step that calls OpenAI Chat Completions, and executes the calls of its replies. Requests for a
  * stream include `stream_options`, so that replies report their token usage.
- * @throws ColloquyError `invalid_argument` for equal names of tools, a schema that JSON Schema cannot express,
+ * @throws ColloquyError `invalid_argument` for duplicate tool names, a schema that JSON Schema cannot express,
  *   or an unknown server.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })

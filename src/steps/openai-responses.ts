@@ -18,7 +18,7 @@ export type OpenAIResponsesStepOptions = ClientStepOptions<OpenAIResponsesClient
  * Returns a step that calls OpenAI Responses, and executes the calls of its replies. The provider stores
  * nothing (`store: false`), because the log has the history. Replies contain encrypted reasoning (`include:
  * ['reasoning.encrypted_content']`). If a model rejects this option, pass `include: []`.
- * @throws ColloquyError `invalid_argument` for equal names of tools, or a schema that JSON Schema cannot express.
+ * @throws ColloquyError `invalid_argument` for duplicate tool names, or a schema that JSON Schema cannot express.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })
  * const step = openaiResponsesStep({ client, model: 'gpt-6-sol' })

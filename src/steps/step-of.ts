@@ -174,8 +174,8 @@ export interface StepOptions {
   /** System prompt, appended before a model call if the current branch has none. Default: none. */
   readonly system?: string
   /**
-   * Whether live readers get the reply as a stream. Only if it is streamed, an interrupted reply keeps the
-   * text that has arrived. Default: true.
+   * Whether live readers get the reply as a stream. An interrupted reply keeps the text that has arrived only
+   * if it is streamed. Default: true.
    */
   readonly stream?: boolean
   /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */

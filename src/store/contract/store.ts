@@ -24,8 +24,8 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * append or nothing of it.
  *
  * **Acknowledged is durable.** When the promise of a call has resolved, the changes that the call made
- * survive a kill of the process. They also survive a power failure, unless you turn off the adapter's durable
- * setting, which is the default. The memory store loses its data when its process ends.
+ * survive a kill of the process. They also survive a power failure, unless you turn off the adapter's setting
+ * `durable`, which is on by default. The memory store loses its data when its process ends.
  *
  * **Order.** `seq` orders facts. Time order is by instant in microseconds, then by `seq`. An event with an
  * unreadable timestamp has the instant of the previous fact (design D10, D15).

@@ -395,6 +395,6 @@ function matchesIn(
   return merged
 }
 
-/** Throws `invalid_query`, because the store has no index of text. */
+/** Throws `invalid_query`, because the store has no full-text index. */
 export const noFullText = (): never =>
   invalidQuery('query', 'requires a full-text index. Open the store with fullText: true')
