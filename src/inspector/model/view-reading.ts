@@ -5,6 +5,8 @@ import { isSent } from '../../context/budget.ts'
 import { fixedUnits } from '../../context/blocks.ts'
 import { estimateTokens } from '../../context/estimate.ts'
 import { batchMessages } from '../../messages/results.ts'
+import { memoize } from '../../messages/digest.ts'
+import type { SystemPromptEvent } from '../../event/types.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
 import { renderMessage } from '../../messages/neutral.ts'
 
@@ -198,45 +200,31 @@ type TokenGroup = (typeof TOKEN_GROUPS)[number]
 
 export type Tokens = Readonly<Record<TokenGroup, number>>
 
-export const NO_TOKENS: Tokens = {
-  system: 0,
-  tools: 0,
-  user: 0,
-  agent: 0,
-  reasoning: 0,
-  calls: 0,
-  results: 0,
-}
+export const NO_TOKENS = Object.fromEntries(TOKEN_GROUPS.map((group) => [group, 0])) as Tokens
 
-const COUNTED = new WeakMap<Unit, Tokens>()
+type FrontTokens = Pick<Tokens, 'system' | 'tools'>
 
-export function frontTokens({ branch }: State): Pick<Tokens, 'system' | 'tools'> {
+export function frontTokens({ branch }: State): FrontTokens {
   const prompt = branch.systemPrompt?.event
-  if (branch.view.length === 0 || prompt === undefined) return { system: 0, tools: 0 }
-  const known = FRONT.get(prompt)
-  if (known !== undefined) return known
-  const content = [prompt.system_prompt, ...(prompt.dynamic_context ? [prompt.dynamic_context] : [])]
-  const front = {
-    system: estimateTokens([{ role: 'system', content }]),
-    tools: prompt.tools.length === 0 ? 0 : ofText(JSON.stringify(prompt.tools)),
-  }
-  FRONT.set(prompt, front)
-  return front
+  return branch.view.length === 0 || prompt === undefined ? NO_TOKENS : promptTokens(prompt)
 }
 
-const FRONT = new WeakMap<object, Pick<Tokens, 'system' | 'tools'>>()
+const promptTokens = memoize(({ system_prompt, dynamic_context, tools }: SystemPromptEvent): FrontTokens => {
+  const content = [system_prompt, ...(dynamic_context ? [dynamic_context] : [])]
+  return {
+    system: estimateTokens([{ role: 'system', content }]),
+    tools: tools.length === 0 ? 0 : ofText(JSON.stringify(tools)),
+  }
+})
 
 export const totalOf = (tokens: Tokens): number => TOKEN_GROUPS.reduce((sum, part) => sum + tokens[part], 0)
 
 /** Returns a unit's tokens; 0 while the unit is pending, and for a system prompt. */
-export function tokensOfUnit(unit: Unit): Tokens {
-  const known = COUNTED.get(unit)
-  if (known !== undefined) return known
+export const tokensOfUnit = memoize((unit: Unit): Tokens => {
   const sums = { ...NO_TOKENS }
   for (const message of unitMessages(unit)) addMessage(sums, message)
-  COUNTED.set(unit, sums)
   return sums
-}
+})
 
 function unitMessages(unit: Unit): readonly NeutralMessage[] {
   if (isPending(unit)) return []
@@ -247,19 +235,18 @@ function unitMessages(unit: Unit): readonly NeutralMessage[] {
 }
 
 function addMessage(sums: Record<TokenGroup, number>, message: NeutralMessage): void {
-  if (message.role === 'tool') sums.results += estimateTokens([message])
-  else if (message.role === 'user') sums.user += estimateTokens([message])
-  else if (message.role === 'system') sums.system += estimateTokens([message])
-  else {
-    const all = estimateTokens([message])
-    const bare = { ...message, thinking_blocks: [], reasoning_content: null, responses_reasoning_item: null }
-    const calls = message.tool_calls.map((call) => ({ ...call, responses_reasoning_item: null }))
-    const silent = estimateTokens([{ ...bare, tool_calls: calls }])
-    const messageTokens = estimateTokens([{ ...bare, tool_calls: [] }])
-    sums.reasoning += all - silent
-    sums.calls += silent - messageTokens
-    sums.agent += messageTokens
+  const all = estimateTokens([message])
+  if (message.role !== 'assistant') {
+    sums[message.role === 'tool' ? 'results' : message.role] += all
+    return
   }
+  const bare = { ...message, thinking_blocks: [], reasoning_content: null, responses_reasoning_item: null }
+  const calls = message.tool_calls.map((call) => ({ ...call, responses_reasoning_item: null }))
+  const silent = estimateTokens([{ ...bare, tool_calls: calls }])
+  const agent = estimateTokens([{ ...bare, tool_calls: [] }])
+  sums.reasoning += all - silent
+  sums.calls += silent - agent
+  sums.agent += agent
 }
 
 const ofText = (text: string): number =>

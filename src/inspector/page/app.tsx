@@ -452,13 +452,8 @@ function Budget({ tokens: args, budget, setBudget, line }: BudgetProps): Compone
   const tokens = last.current
   const total = totalOf(tokens)
   const whole = Math.max(total, budget, 1)
-  const message = useMemo(
-    () =>
-      TOKEN_GROUPS.filter((part) => tokens[part] > 0)
-        .map((part) => `${part} ${digits(tokens[part])}`)
-        .join(', '),
-    [tokens],
-  )
+  const groups = TOKEN_GROUPS.filter((group) => tokens[group] > 0)
+  const message = groups.map((group) => `${group} ${digits(tokens[group])}`).join(', ')
   return (
     <div class="facts">
       <span id="tokens" class={args === null ? 'quiet' : ''} data-done={args === null ? undefined : ''}>
@@ -481,11 +476,11 @@ function Budget({ tokens: args, budget, setBudget, line }: BudgetProps): Compone
           <i key={part} style={{ background: COLORS[part], width: `${(tokens[part] / whole) * 100}%` }} />
         ))}
       </span>
-      <span class="legend" aria-hidden="true">
-        {TOKEN_GROUPS.filter((part) => tokens[part] > 0).map((part) => (
-          <span key={part}>
-            <i style={{ background: COLORS[part] }} />
-            {part} {digits(tokens[part])}
+      <span class="legend quiet" aria-hidden="true">
+        {groups.map((group) => (
+          <span key={group}>
+            <i style={{ background: COLORS[group] }} />
+            {group} {digits(tokens[group])}
           </span>
         ))}
       </span>

@@ -92,7 +92,7 @@ function Conversations({ titles, password }: ConversationsProps): ComponentChild
         choose(all.length, event)
       })
   }
-  if (chosen === undefined) return <p class="wait">The service has no conversations yet.</p>
+  if (chosen === undefined) return <p class="wait quiet">The service has no conversations yet.</p>
   return (
     <LogPage
       session={session}

@@ -186,7 +186,7 @@ class TimelineRow extends Component<RowProps> {
 function insideOf({ entry, lanes, flag }: RowProps): readonly ComponentChild[] {
   const described = describe(entry)
   return [
-    <span class="seq">{String(entry.seq + 1)}</span>,
+    <span class="seq quiet">{String(entry.seq + 1)}</span>,
     lanes !== null && laneOf(lanes.tree, entry.seq, entry.canBeHead),
     lanes !== null && lanes.calls !== null && laneOf(lanes.calls, entry.seq, true, 'calls'),
     roleOf(described),
@@ -264,7 +264,7 @@ export function LogTools({ session, filter, setFilter, count }: LogToolsProps): 
               <label key={kind}>
                 <input type="checkbox" checked={!filter.hidden.has(kind)} onChange={() => toggle(kind)} />
                 {safe(kind)}
-                <span class="count">{digits(count)}</span>
+                <span class="count quiet">{digits(count)}</span>
               </label>
             ))}
             {isNarrow && (

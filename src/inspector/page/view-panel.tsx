@@ -131,19 +131,19 @@ class UnitBox extends Component<UnitProps> {
     const look = `${isPending ? ' pending' : ''}${isPicked ? ' picked' : ''}${isOver ? ' over' : ''}`
     return [
       isCut && index > 0 && (
-        <div class="cut" title={`may be cut at ${position}`}>
+        <div class="cut quiet" title={`may be cut at ${position}`}>
           ✂
         </div>
       ),
       isLine && <div class="line">the budget leaves out everything above</div>,
       <div class={`unit ${unit.type}${look}`}>
-        <span class="at">{isPending ? '…' : String(position)}</span>
+        <span class="at quiet">{isPending ? '…' : String(position)}</span>
         <div class="body">
           {Array.from(unitEvents(unit), (item, number) => (
             <div class="item">
               {wordsOf(describe(item.event))}
               {number === 0 && tokens > 0 && (
-                <span class="tok" title="estimated tokens">
+                <span class="tok quiet" title="estimated tokens">
                   {digits(tokens)}
                 </span>
               )}
