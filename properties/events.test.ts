@@ -36,8 +36,8 @@ const nearlyEvent = () =>
 
 const line = () =>
   fc.oneof(
-    anyText(),
-    jsonValue().map((value) => JSON.stringify(value)),
+    anyText,
+    jsonValue.map((value) => JSON.stringify(value)),
     anyEvent().map((event) => JSON.stringify(event)),
     fc.tuple(anyEvent(), fc.nat(200)).map(([event, length]) => JSON.stringify(event).slice(0, length)),
     anyEvent().map((event) => JSON.stringify({ ...event, kind: 'FutureEvent', id: undefined })),
@@ -71,7 +71,7 @@ const deepLine = () =>
 
 const badLine = () =>
   fc.oneof(
-    anyText().map((text) => `${text}{`),
+    anyText.map((text) => `${text}{`),
     anyEvent().map((event) => JSON.stringify({ ...event, kind: 'FutureEvent', id: undefined })),
     anyEvent().map((event) => JSON.stringify({ ...event, id: 7, unknown_field: null })),
     fc.tuple(anyEvent(), fc.nat(200)).map(([event, length]) => {

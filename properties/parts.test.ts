@@ -85,10 +85,7 @@ describe.each(Object.entries(REPLY_WIRES))('M14, a reply of %s', (name, wire) =>
 
   it('is sent in valid requests if its record is damaged', () => {
     always(
-      fc.tuple(
-        wire.reply,
-        fc.array(fc.tuple(fc.nat(), fc.nat(), jsonValue()), { minLength: 1, maxLength: 3 }),
-      ),
+      fc.tuple(wire.reply, fc.array(fc.tuple(fc.nat(), fc.nat(), jsonValue), { minLength: 1, maxLength: 3 })),
       ([reply, harm]) => {
         const { events } = wire.read(reply, {})
         const [first, ...rest] = events

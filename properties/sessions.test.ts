@@ -201,7 +201,7 @@ describe('E9, sessions of other agents', () => {
     const cut = fc.record({
       index: fc.nat(),
       how: fc.constantFrom('drop', 'twice', 'swap', 'garble'),
-      value: jsonValue(),
+      value: jsonValue,
       path: fc.array(fc.nat(), { maxLength: 5 }),
     })
     const input = form.chain((one) =>

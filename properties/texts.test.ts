@@ -15,7 +15,7 @@ const PIECES =
 
 const text = (): fc.Arbitrary<string> =>
   fc.oneof(
-    anyText(),
+    anyText,
     fc.array(fc.constantFrom(...PIECES), { maxLength: 12 }).map((pieces) => pieces.join('')),
     fc.array(fc.constantFrom(...PIECES), { maxLength: 12 }).map((pieces) => pieces.join(' ')),
   )

@@ -106,7 +106,7 @@ describe('M14, parts of user messages and tool results', () => {
     ([, { write, validate }]) => {
       const positions = fc.constantFrom('user' as const, 'result' as const)
       const property = fc.property(
-        fc.array(fc.oneof(openPart(), wrongPart()), { minLength: 1, maxLength: 3 }),
+        fc.array(fc.oneof(openPart, wrongPart()), { minLength: 1, maxLength: 3 }),
         positions,
         fc.boolean(),
         (parts, position, is_error) => {

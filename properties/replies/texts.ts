@@ -15,7 +15,7 @@ export const messages = (): fc.Arbitrary<string> => replyTexts().filter((text) =
 export const toolNames = (): fc.Arbitrary<string> => fc.constantFrom('ls', 'file_editor', 'unknown-tool')
 
 /** Survive a JSON round trip. */
-export const inputs = () => jsonObject().map((value) => JSON.parse(JSON.stringify(value)) as object)
+export const inputs = () => jsonObject.map((value) => JSON.parse(JSON.stringify(value)) as object)
 
 /** Splits at code units, because no provider promises more. */
 export function pieces(text: string, cut: () => number): string[] {

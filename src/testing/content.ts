@@ -1,41 +1,36 @@
 import * as fc from 'fast-check'
 import type { Content, ImageContent, JsonObject, JsonValue, OpenPart, TextContent } from '../event/shapes.ts'
-import { jsonValue, openFields } from './json.ts'
+import { jsonValue, openFields, withOpenFields } from './json.ts'
 import { shape, weighed } from './shape.ts'
 import { anyText, words } from './text.ts'
 import { setOwn } from '../event/json.ts'
 
 const PIXEL = 'data:image/png;base64,iVBORw0KGgo='
 
-export function textContent(): fc.Arbitrary<TextContent> {
-  return shape({ text: anyText() }, { type: fc.constant('text' as const), cache_prompt: fc.boolean() })
-}
+export const textContent: fc.Arbitrary<TextContent> = shape(
+  { text: anyText },
+  { type: fc.constant('text' as const), cache_prompt: fc.boolean() },
+)
 
-function imageContent(): fc.Arbitrary<ImageContent> {
-  const urls = fc.constantFrom('https://example.com/a.png', PIXEL, 'data:text/plain,x', 'not a url', '')
-  const image = shape(
+const urls = fc.constantFrom('https://example.com/a.png', PIXEL, 'data:text/plain,x', 'not a url', '')
+
+const imageContent: fc.Arbitrary<ImageContent> = withOpenFields(
+  shape(
     { image_urls: fc.array(urls, { maxLength: 2 }) },
     {
       type: fc.constant('image' as const),
       cache_prompt: fc.boolean(),
       text: fc.constantFrom(7, null, 'not text'),
     },
-  )
-  return fc.tuple(openFields(), image).map(([open, known]) => ({ ...open, ...known }))
-}
+  ),
+)
 
-export function anyContent(): fc.Arbitrary<readonly Content[]> {
-  const part = weighed<Content>([8, textContent()], [2, imageContent()], [1, openPart()])
-  return fc.array(part, { maxLength: 2 })
-}
-
-export function plainContent(): fc.Arbitrary<readonly Content[]> {
-  const image: ImageContent = { type: 'image', image_urls: [PIXEL] }
-  return fc.tuple(words(), fc.boolean(), fc.nat(9)).map(([text, cached, roll]) => {
+export const plainContent = fc
+  .tuple(words, fc.boolean(), fc.nat(9))
+  .map(([text, cached, roll]): readonly Content[] => {
     const part: TextContent = cached ? { type: 'text', text, cache_prompt: true } : { type: 'text', text }
-    return roll === 0 ? [part, image] : [part]
+    return roll === 0 ? [part, { type: 'image', image_urls: [PIXEL] }] : [part]
   })
-}
 
 const PDF = 'JVBERi0xLjcK'
 const PNG = 'iVBORw0KGgo='
@@ -98,17 +93,6 @@ const OPEN_KINDS = [
   '\ud800',
 ]
 
-/** Generates a content part that is neither text nor image. */
-export function openPart(): fc.Arbitrary<OpenPart> {
-  const known = fc.constantFrom(...KNOWN_PARTS)
-  const strange = fc
-    .tuple(fc.constantFrom(...OPEN_KINDS), openFields(), anyText())
-    .map(([type, fields, text]): OpenPart => ({ ...fields, type, text, image_urls: text }))
-  const part = weighed([4, known], [2, fc.tuple(known, fc.nat(), jsonValue()).map(damaged)], [1, strange])
-  const marked = part.map((fields): OpenPart => ({ ...fields, cache_prompt: true }))
-  return weighed([4, part], [1, marked])
-}
-
 export function damaged([part, position, value]: readonly [OpenPart, number, JsonValue]): OpenPart {
   const places: (readonly [holder: object, key: string])[] = []
   const copy = JSON.parse(JSON.stringify(part)) as JsonObject
@@ -124,3 +108,20 @@ export function damaged([part, position, value]: readonly [OpenPart, number, Jso
   setOwn(holder, key, value)
   return copy as OpenPart
 }
+
+const known = fc.constantFrom(...KNOWN_PARTS)
+const strange = fc
+  .tuple(fc.constantFrom(...OPEN_KINDS), openFields, anyText)
+  .map(([type, fields, text]): OpenPart => ({ ...fields, type, text, image_urls: text }))
+const part = weighed([4, known], [2, fc.tuple(known, fc.nat(), jsonValue).map(damaged)], [1, strange])
+
+/** Generates a content part that is neither text nor image. */
+export const openPart = weighed(
+  [4, part],
+  [1, part.map((fields): OpenPart => ({ ...fields, cache_prompt: true }))],
+)
+
+export const anyContent: fc.Arbitrary<readonly Content[]> = fc.array(
+  weighed<Content>([8, textContent], [2, imageContent], [1, openPart]),
+  { maxLength: 2 },
+)

@@ -16,7 +16,7 @@ import type {
 import type { Event, EventOf } from '../event/types.ts'
 import { orNull, shape, weighed } from './shape.ts'
 import { anyContent, textContent } from './content.ts'
-import { jsonObject, jsonValue, openFields } from './json.ts'
+import { jsonObject, jsonValue, openFields, withOpenFields } from './json.ts'
 import { anyText, words } from './text.ts'
 
 const TIMESTAMPS = [
@@ -31,14 +31,6 @@ const TIMESTAMPS = [
 ]
 
 // Arbitraries are created once, because creating one costs more than a draw.
-
-const TEXT = anyText()
-const NAMES = words()
-const OBJECT = jsonObject()
-const VALUE = jsonValue()
-const OPEN = openFields()
-const TEXT_PART = textContent()
-const CONTENT = anyContent()
 
 const source = fc.constantFrom<Source>('agent', 'user', 'environment', 'hook')
 const callId = fc.constantFrom('c0', 'c1', 'c2', 'c3')
@@ -70,10 +62,6 @@ export function frozen<T extends object>(value: T): T {
   return value
 }
 
-/** Adds fields that no type defines. */
-const withOpenFields = <T extends object>(known: fc.Arbitrary<T>): fc.Arbitrary<T> =>
-  fc.tuple(OPEN, known).map(([open, fields]) => ({ ...open, ...fields }))
-
 const toolName: fc.Arbitrary<string> = weighed(
   [8, fc.constantFrom('terminal', 'think', 'my_tool', 'finish')],
   [1, fc.constantFrom('', 'a name.with:signs', 'x'.repeat(70))],
@@ -82,7 +70,7 @@ const toolName: fc.Arbitrary<string> = weighed(
 const toolArguments: fc.Arbitrary<string> = weighed(
   [5, fc.constantFrom('{}', '{"command":"ls"}', '{"deep":{"list":[1,null]}}')],
   [2, fc.constantFrom('', '{"command":', 'null', '[]', '"ls"', '7', '{"__proto__":1}', '{"a":1}{')],
-  [1, TEXT],
+  [1, anyText],
 )
 
 const toolCall = (id: fc.Arbitrary<string>): fc.Arbitrary<MessageToolCall> =>
@@ -109,13 +97,13 @@ const anyAction = weighed<Action | null>(
       { kind: 'FileEditorAction', command: 'view', path: '/etc/hosts' },
     ),
   ],
-  [2, OPEN.map((open) => ({ ...open, kind: 'ClientAction_mine' }))],
+  [2, openFields.map((open) => ({ ...open, kind: 'ClientAction_mine' }))],
 )
 
 const anyObservation: fc.Arbitrary<Observation> = withOpenFields(
   shape(
     { kind: fc.constantFrom('ClientToolObservation', 'MyObservation') },
-    { content: CONTENT, is_error: fc.boolean() },
+    { content: anyContent, is_error: fc.boolean() },
   ),
 )
 
@@ -129,22 +117,22 @@ const type = fc.constant('thinking' as const)
 
 const thinkingBlocks = fc.array(
   weighed<ThinkingBlock | RedactedThinkingBlock>(
-    [4, shape({ thinking: TEXT }, { type, signature: orNull(signature) })],
-    [1, shape({ data: TEXT }, { type: fc.constant('redacted_thinking' as const) })],
+    [4, shape({ thinking: anyText }, { type, signature: orNull(signature) })],
+    [1, shape({ data: anyText }, { type: fc.constant('redacted_thinking' as const) })],
   ),
   { maxLength: 2 },
 )
 
 export const signedThinking = fc
-  .tuple(NAMES, signature)
+  .tuple(words, signature)
   .map(([thinking, mark]): ThinkingBlock => ({ type: 'thinking', thinking, signature: mark }))
 
 export const reasoningItem: fc.Arbitrary<ReasoningItemModel> = shape(
   {},
   {
     id: orNull(fc.constantFrom('rs_1', 'rs_2', '')),
-    summary: fc.array(TEXT, { maxLength: 2 }),
-    content: orNull(fc.array(TEXT, { maxLength: 2 })),
+    summary: fc.array(anyText, { maxLength: 2 }),
+    content: orNull(fc.array(anyText, { maxLength: 2 })),
     encrypted_content: orNull(secretText),
     status: orNull(fc.constantFrom('completed', 'in_progress')),
   },
@@ -155,21 +143,21 @@ function anyMessage(role: 'user' | 'assistant'): fc.Arbitrary<Message> {
     [8, fc.constant(role)],
     [1, fc.constantFrom('user' as const, 'system' as const, 'assistant' as const, 'tool' as const)],
   )
-  const common = shape({ role: roles }, { content: CONTENT })
+  const common = shape({ role: roles }, { content: anyContent })
   // Rare, because a message with calls neither merges with its neighbours nor ends a run.
   const rare = shape(
     {},
     {
       tool_calls: orNull(fc.array(toolCall(fc.constantFrom('c0', 'c1')), { maxLength: 2 })),
       tool_call_id: orNull(fc.constantFrom('c0', 'c9')),
-      name: orNull(TEXT),
-      reasoning_content: orNull(TEXT),
+      name: orNull(anyText),
+      reasoning_content: orNull(anyText),
       thinking_blocks: thinkingBlocks,
       responses_reasoning_item: orNull(reasoningItem),
     },
   )
   const extra = weighed([3, fc.constant({})], [1, rare])
-  return fc.tuple(OPEN, common, extra).map(([open, known, more]) => ({ ...open, ...known, ...more }))
+  return fc.tuple(openFields, common, extra).map(([open, known, more]) => ({ ...open, ...known, ...more }))
 }
 
 type Fields<K extends EventKind> = {
@@ -186,22 +174,22 @@ const body = <K extends EventKind>(
   return shape({ kind: fc.constant(kind), ...required }, { ...sources, ...optional }) as fc.Arbitrary<never>
 }
 
-const failure = { source, code: NAMES, detail: TEXT }
+const failure = { source, code: words, detail: anyText }
 const critic = orNull(
-  shape({ score: fc.constantFrom(0, 0.5, 1) }, { message: orNull(NAMES), metadata: orNull(OBJECT) }),
+  shape({ score: fc.constantFrom(0, 0.5, 1) }, { message: orNull(words), metadata: orNull(jsonObject) }),
 )
-const extended = fc.array(TEXT_PART, { maxLength: 2 })
+const extended = fc.array(textContent, { maxLength: 2 })
 const link = { tool_name: toolName, tool_call_id: callId }
 
 const toolDefinition: fc.Arbitrary<ToolDefinition> = withOpenFields(
   shape(
-    { description: TEXT, action_type: fc.constantFrom('TerminalAction', 'ClientAction_mine') },
+    { description: anyText, action_type: fc.constantFrom('TerminalAction', 'ClientAction_mine') },
     {
       kind: fc.constantFrom('TerminalTool', 'MyTool'),
-      title: orNull(NAMES),
-      observation_type: orNull(NAMES),
-      annotations: orNull(OBJECT),
-      meta: orNull(OBJECT),
+      title: orNull(words),
+      observation_type: orNull(words),
+      annotations: orNull(jsonObject),
+      meta: orNull(jsonObject),
     },
   ),
 )
@@ -216,7 +204,7 @@ const messageFrom = (from: fc.Arbitrary<Source>, role: 'user' | 'assistant') =>
       llm_response_id: orNull(responseId),
       activated_skills: fc.array(fc.constantFrom('git', 'docker', ''), { maxLength: 2 }),
       extended_content: extended,
-      sender: orNull(NAMES),
+      sender: orNull(words),
       critic_result: critic,
     },
   )
@@ -228,13 +216,13 @@ export const BODIES: { readonly [K in EventKind]: fc.Arbitrary<EventOf<K>> } = {
   ServerErrorEvent: body('ServerErrorEvent', failure),
   ACPToolCallEvent: body(
     'ACPToolCallEvent',
-    { tool_call_id: callId, title: TEXT },
+    { tool_call_id: callId, title: anyText },
     {
-      status: orNull(NAMES),
-      tool_kind: orNull(NAMES),
-      raw_input: VALUE,
-      raw_output: VALUE,
-      content: orNull(fc.array(VALUE, { maxLength: 2 })),
+      status: orNull(words),
+      tool_kind: orNull(words),
+      raw_input: jsonValue,
+      raw_output: jsonValue,
+      content: orNull(fc.array(jsonValue, { maxLength: 2 })),
       is_error: fc.boolean(),
     },
   ),
@@ -243,19 +231,19 @@ export const BODIES: { readonly [K in EventKind]: fc.Arbitrary<EventOf<K>> } = {
     { llm_response_id: responseId },
     {
       forgotten_event_ids: fc.uniqueArray(pooledEventId, { maxLength: 4 }),
-      summary: orNull(TEXT),
+      summary: orNull(anyText),
       summary_offset: orNull(fc.nat(9)),
     },
   ),
   CondensationRequest: body('CondensationRequest', {}),
-  CondensationSummaryEvent: body('CondensationSummaryEvent', { summary: TEXT }),
+  CondensationSummaryEvent: body('CondensationSummaryEvent', { summary: anyText }),
   ConversationErrorEvent: body('ConversationErrorEvent', failure),
-  ConversationStateUpdateEvent: body('ConversationStateUpdateEvent', {}, { key: NAMES, value: VALUE }),
+  ConversationStateUpdateEvent: body('ConversationStateUpdateEvent', {}, { key: words, value: jsonValue }),
   HookExecutionEvent: body(
     'HookExecutionEvent',
     {
       hook_event_type: fc.constantFrom('PreToolUse', 'PostToolUse', 'Stop'),
-      hook_command: NAMES,
+      hook_command: words,
       success: fc.boolean(),
       exit_code: fc.integer({ min: -1, max: 2 }),
     },
@@ -263,20 +251,20 @@ export const BODIES: { readonly [K in EventKind]: fc.Arbitrary<EventOf<K>> } = {
       source: fc.constant('hook'),
       tool_name: orNull(toolName),
       blocked: fc.boolean(),
-      stdout: TEXT,
-      stderr: TEXT,
-      reason: orNull(TEXT),
-      additional_context: orNull(TEXT),
-      error: orNull(TEXT),
+      stdout: anyText,
+      stderr: anyText,
+      reason: orNull(anyText),
+      additional_context: orNull(anyText),
+      error: orNull(anyText),
       action_id: orNull(pooledEventId),
       message_id: orNull(pooledEventId),
-      hook_input: orNull(OBJECT),
+      hook_input: orNull(jsonObject),
     },
   ),
   LLMCompletionLogEvent: body(
     'LLMCompletionLogEvent',
-    { filename: NAMES, log_data: TEXT },
-    { model_name: NAMES, usage_id: NAMES },
+    { filename: words, log_data: anyText },
+    { model_name: words, usage_id: words },
   ),
   ActionEvent: weighed<EventOf<'ActionEvent'>>(
     [
@@ -287,21 +275,21 @@ export const BODIES: { readonly [K in EventKind]: fc.Arbitrary<EventOf<K>> } = {
       1,
       body(
         'ActionEvent',
-        { ...call, thought: fc.array(TEXT_PART, { maxLength: 2 }) },
+        { ...call, thought: fc.array(textContent, { maxLength: 2 }) },
         {
-          reasoning_content: orNull(TEXT),
+          reasoning_content: orNull(anyText),
           thinking_blocks: thinkingBlocks,
           responses_reasoning_item: orNull(reasoningItem),
           action: anyAction,
           security_risk: fc.constantFrom('UNKNOWN', 'LOW', 'MEDIUM', 'HIGH'),
           critic_result: critic,
-          summary: orNull(TEXT),
+          summary: orNull(anyText),
         },
       ),
     ],
   ),
   MessageEvent: fc.boolean().chain((isUser) => (isUser ? userMessage : otherMessage)),
-  AgentErrorEvent: body('AgentErrorEvent', { ...link, error: TEXT }),
+  AgentErrorEvent: body('AgentErrorEvent', { ...link, error: anyText }),
   ObservationEvent: body(
     'ObservationEvent',
     { ...link, observation: anyObservation, action_id: pooledEventId },
@@ -310,17 +298,17 @@ export const BODIES: { readonly [K in EventKind]: fc.Arbitrary<EventOf<K>> } = {
   UserRejectObservation: body(
     'UserRejectObservation',
     { ...link, action_id: pooledEventId },
-    { rejection_reason: TEXT, rejection_source: fc.constantFrom('user', 'hook') },
+    { rejection_reason: anyText, rejection_source: fc.constantFrom('user', 'hook') },
   ),
   SystemPromptEvent: body(
     'SystemPromptEvent',
-    { system_prompt: TEXT_PART, tools: fc.array(toolDefinition, { maxLength: 2 }) },
-    { dynamic_context: orNull(TEXT_PART) },
+    { system_prompt: textContent, tools: fc.array(toolDefinition, { maxLength: 2 }) },
+    { dynamic_context: orNull(textContent) },
   ),
   StreamingDeltaEvent: body(
     'StreamingDeltaEvent',
     {},
-    { content: orNull(TEXT), reasoning_content: orNull(TEXT) },
+    { content: orNull(anyText), reasoning_content: orNull(anyText) },
   ),
   TokenEvent: body('TokenEvent', {
     source,

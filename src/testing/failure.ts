@@ -27,7 +27,9 @@ export function describeFailure({ error, seed, path, facts }: FailingCase): stri
   const again = path === undefined ? '' : `, path: '${path}'`
   return [
     broken === null ? 'A check failed.' : headingOf(broken.law),
-    ...detailOf(error).split('\n').map(indented),
+    ...detailOf(error)
+      .split('\n')
+      .map((line) => `  ${line}`),
     ...(seed === undefined ? [] : [`  again: { seed: ${seed}${again} }`]),
     ...(log === null
       ? []
@@ -68,8 +70,6 @@ function detailOf(error: unknown): string {
     ? error.message.slice(error.law.length + 2)
     : `${error.name}: ${error.message}`
 }
-
-const indented = (line: string): string => `  ${line}`
 
 /** Line breaks in quarantined JSON are always between tokens, so spaces can replace them. */
 const jsonLine = (fact: Fact): string =>

@@ -375,7 +375,7 @@ const condensation = (listed = anyListed, minLength = 0): fc.Arbitrary<Step> => 
   const list = fc.array(listed, { minLength, maxLength: Math.max(minLength, 4) })
   return placed(
     fc
-      .tuple(BODIES.Condensation, offset, anyText(), list)
+      .tuple(BODIES.Condensation, offset, anyText, list)
       .map(([body, summary_offset, summary, refs]) => (written) => ({
         ...body,
         summary_offset,

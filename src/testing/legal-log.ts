@@ -396,8 +396,7 @@ const form = (): fc.Arbitrary<AnswerForm> =>
 
 const oneIn = (count: number): fc.Arbitrary<boolean> => fc.nat(count - 1).map((n) => n === 0)
 
-const meanwhile = () =>
-  weighed([4, always(null)], [1, shape({ content: plainContent(), position: fc.nat(1) })])
+const meanwhile = () => weighed([4, always(null)], [1, shape({ content: plainContent, position: fc.nat(1) })])
 
 const of = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary })
 
@@ -406,7 +405,7 @@ const COMMANDS = {
   say: of(
     72,
     shape({
-      content: plainContent(),
+      content: plainContent,
       skills: weighed<readonly string[]>([4, always([])], [1, always(['git'])]),
       late: oneIn(5),
     }),
@@ -415,7 +414,7 @@ const COMMANDS = {
     90,
     shape({
       calls: fc.array(plannedCall(), { minLength: 1, maxLength: 3 }),
-      text: fc.option(words()),
+      text: fc.option(words),
       thinking: weighed<readonly ThinkingBlock[]>(
         [2, always([])],
         [1, fc.array(signedThinking, { minLength: 1, maxLength: 2 })],
@@ -430,14 +429,14 @@ const COMMANDS = {
     shape({
       n: fc.nat(2),
       form: form(),
-      content: weighed<readonly Content[]>([6, plainContent()], [1, always([])]),
+      content: weighed<readonly Content[]>([6, plainContent], [1, always([])]),
     }),
   ),
-  settle: of(54, shape({ form: form(), content: plainContent() })),
+  settle: of(54, shape({ form: form(), content: plainContent })),
   reply: of(
     27,
     shape({
-      content: plainContent(),
+      content: plainContent,
       meanwhile: meanwhile(),
       /** Whether a search pauses the reply, and whether the reply then continues. */
       pauses: fc.constantFrom('no', 'no', 'yes', 'and_goes_on', 'and_goes_on'),
@@ -450,10 +449,10 @@ const COMMANDS = {
   resume: of(8, always({})),
   error: of(8, always({})),
   report: of(18, shape({ n: fc.nat(3) })),
-  complete: of(36, shape({ n: fc.nat(3), content: plainContent() })),
+  complete: of(36, shape({ n: fc.nat(3), content: plainContent })),
   condense: of(
     27,
-    shape({ from: fc.nat(20), to: fc.nat(20), summary: fc.option(words()), requested: fc.boolean() }),
+    shape({ from: fc.nat(20), to: fc.nat(20), summary: fc.option(words), requested: fc.boolean() }),
   ),
   go: of(27, shape({ back: fc.option(fc.nat(30), { freq: 6 }) })),
   aside: of(

@@ -21,7 +21,7 @@ const TRAPS = [
   '```',
 ]
 
-export const words = (): fc.Arbitrary<string> => fc.constantFrom(...WORDS)
+export const words = fc.constantFrom(...WORDS)
 
 const SURROGATES = 0x800
 
@@ -37,19 +37,16 @@ function indexOf(value: unknown): number {
   return index
 }
 
-const CHARACTER: fc.Arbitrary<string> = fc.nat({ max: 0x10_ffff - SURROGATES }).map(characterAt, indexOf)
-
 /**
- * Any code point except lone surrogates, for `fc.string({ unit: character() })`. `unit: 'binary'` is
+ * Any code point except lone surrogates, for `fc.string({ unit: character })`. `unit: 'binary'` is
  * equivalent, but its first use is slow.
  */
-export const character = (): fc.Arbitrary<string> => CHARACTER
+export const character: fc.Arbitrary<string> = fc
+  .nat({ max: 0x10_ffff - SURROGATES })
+  .map(characterAt, indexOf)
 
-// Created once, because creating it costs more than a draw.
-const ANY_TEXT: fc.Arbitrary<string> = weighed(
-  [6, words()],
+export const anyText: fc.Arbitrary<string> = weighed(
+  [6, words],
   [3, fc.constantFrom(...TRAPS)],
-  [1, fc.string({ unit: CHARACTER, maxLength: 12 })],
+  [1, fc.string({ unit: character, maxLength: 12 })],
 )
-
-export const anyText = (): fc.Arbitrary<string> => ANY_TEXT

@@ -33,7 +33,7 @@ function hostileString(): fc.Arbitrary<string> {
       '\ud800',
       'a\u0000b',
     ),
-    fc.string({ unit: character(), maxLength: 8 }),
+    fc.string({ unit: character, maxLength: 8 }),
   )
 }
 
@@ -50,8 +50,8 @@ export const anyEvent: fc.Arbitrary<Fields> = fc.constantFrom(...SAMPLES).chain(
       keys: fc.subarray(optional),
       richer: fc.boolean(),
       id: fc.constantFrom('a', '日本', 'x'.repeat(200), '😀'.repeat(200)),
-      text: fc.string({ unit: character() }),
-      parent: fc.option(fc.string({ unit: character() })),
+      text: fc.string({ unit: character }),
+      parent: fc.option(fc.string({ unit: character })),
       json: anyJson,
     })
     .map(({ keys, richer, id, text, parent, json }) => {

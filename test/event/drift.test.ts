@@ -21,7 +21,7 @@ const OTHERS = ['is_input', 'timeout', 'task_list', 'metadata', 'exit_code', 'vi
 
 /** A kind and its payload, with one field changed. */
 const drifted = fc
-  .tuple(fc.constantFrom(...PARTS), fc.nat(), fc.constantFrom('drop', 'null', 'alter'), jsonValue())
+  .tuple(fc.constantFrom(...PARTS), fc.nat(), fc.constantFrom('drop', 'null', 'alter'), jsonValue)
   .map(([[part, kind], index, how, value]) => {
     const payload: Fields & { readonly kind: string } = { kind, ...REQUIRED[kind] }
     const fields = [...Object.keys(REQUIRED[kind] ?? {}), ...OTHERS]

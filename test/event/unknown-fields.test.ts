@@ -39,7 +39,7 @@ const SECRET = 'sesame-of-tomorrow'
 
 /** Names that no shape has, with any values. */
 const surplus = fc
-  .dictionary(fc.constantFrom(...NAMES), jsonValue(), { minKeys: 1, maxKeys: 3 })
+  .dictionary(fc.constantFrom(...NAMES), jsonValue, { minKeys: 1, maxKeys: 3 })
   // As in parsed JSON, `__proto__` is an own key.
   .map((fields) => JSON.parse(JSON.stringify(fields)) as JsonObject)
 

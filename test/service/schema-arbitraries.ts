@@ -53,7 +53,7 @@ const SAMPLES = ['abcde', 'key:value', 'a@b.example', '0123abcd', 'Named_1'] as 
 
 export const hostileText = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) },
-  { weight: 1, arbitrary: fc.string({ unit: character(), maxLength: 300 }) },
+  { weight: 1, arbitrary: fc.string({ unit: character, maxLength: 300 }) },
 )
 
 export const hostileJson: fc.Arbitrary<unknown> = fc.oneof(

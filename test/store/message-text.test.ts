@@ -9,7 +9,7 @@ import { eventText } from '../../src/store/kit/query/text-tokens.ts'
 import { anyEvent } from '../../src/testing/index.ts'
 import { character } from '../../src/testing/text.ts'
 
-const text = (): fc.Arbitrary<string> => fc.string({ unit: character() })
+const text = (): fc.Arbitrary<string> => fc.string({ unit: character })
 
 describe('folded text', () => {
   it('is well formed, contains no NUL, and is unchanged when folded again', () => {

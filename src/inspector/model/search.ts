@@ -6,8 +6,6 @@ export interface SearchFilter {
   readonly hidden: ReadonlySet<string>
 }
 
-const UNREADABLE = 'quarantined'
-
 const SLICE = 2048
 
 export function kindCounts({ states }: Replayed): [string, number][] {
@@ -19,7 +17,7 @@ export function kindCounts({ states }: Replayed): [string, number][] {
   return [...counts].toSorted((a, b) => b[1] - a[1])
 }
 
-const kindName = (kind: string | null): string => kind ?? UNREADABLE
+const kindName = (kind: string | null): string => kind ?? 'quarantined'
 
 /** Yields all matching positions so far, after every {@link SLICE} events. */
 export function* matching(

@@ -47,12 +47,17 @@ export const generated = <T>(
 ): Check =>
   test(name, async (store, { runsOf }) => {
     let count = 0
-    const property = fc.asyncProperty(values, async (value) => {
+    await forAll(values, runsOf(runs), async (value) => {
       count += 1
       await run(store, await begin(store, `c${count}`), value)
     })
-    await fc.assert(property, { numRuns: runsOf(runs) })
   })
+
+export const forAll = <T>(
+  values: fc.Arbitrary<T>,
+  numRuns: number,
+  run: (value: T) => Promise<void>,
+): Promise<void> => fc.assert(fc.asyncProperty(values, run), { numRuns })
 
 /** Generates records with few of these fields: each field is `absent` times as often missing as present. */
 export const someOf = <T extends object>(

@@ -48,6 +48,9 @@ export const pluck = <T, K extends keyof T>(items: readonly T[], field: K): T[K]
 
 export const idsOf = (events: readonly StoredEvent[]): (string | null)[] => pluck(events, 'id')
 
+/** Ids in the order of code points. In UTF-16 order, the last two would be exchanged. */
+export const SORTED_IDS = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
+
 export const NO_TEXTS = [undefined, null, 7, {}, ['a']] as unknown as readonly string[]
 
 /** Milliseconds of a time limit that does not expire during a case; `SHORT` expires soon. */
@@ -93,6 +96,3 @@ export async function itemIds(store: Store, query: ItemQuery = {}): Promise<stri
   }
   return ids
 }
-
-export const version = async (store: Store, id: string): Promise<number | null> =>
-  (await store.getItem('c', id))?.version ?? null

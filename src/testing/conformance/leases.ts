@@ -1,13 +1,10 @@
 import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import { type Check, it, test } from './check.ts'
-import { after, begin, granted, idsOf, LONG, pause, pluck, SHORT } from './facts.ts'
-
-/** Ids in the order of code points. In UTF-16 order, the last two would be exchanged. */
-const IDS = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
+import { after, begin, granted, SORTED_IDS, idsOf, LONG, pause, pluck, SHORT } from './facts.ts'
 
 const sortLeases = (leases: readonly Lease[]): Lease[] =>
-  IDS.flatMap((id) => leases.find(({ conversationId }) => conversationId === id) ?? [])
+  SORTED_IDS.flatMap((id) => leases.find(({ conversationId }) => conversationId === id) ?? [])
 
 export const LEASES: readonly Check[] = [
   it('lease: it has one owner at a time; a renewal extends it and keeps the generation', async (store, id) => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects, rejectsAll } from './assert.ts'
-import type { Check, OwnRows, Trial } from './check.ts'
+import { type Check, forAll, type OwnRows, type Trial } from './check.ts'
 import { begin, idsOf, pause, pauses, say } from './facts.ts'
 
 type Within = NonNullable<AppendOptions['within']>
@@ -108,7 +108,7 @@ export const OWN_ROWS: readonly Check[] = [
     const attempts = fc.array(kind, { minLength: 1, maxLength: 12 })
     const error = new Error('no')
     let run = 0
-    const property = fc.asyncProperty(attempts, async (kinds) => {
+    await forAll(attempts, runsOf(20), async (kinds) => {
       const id = await begin(store, `c${(run += 1)}`)
       const outcomes = await Promise.allSettled(
         kinds.map((kind, nth) => {
@@ -134,6 +134,5 @@ export const OWN_ROWS: readonly Check[] = [
       equal((await storedIds(store, id)).toSorted(), stored, 'events')
       equal(await rowsIn(store, rows, `${prefix}${id} `), withRow, 'rows')
     })
-    await fc.assert(property, { numRuns: runsOf(20) })
   }),
 ]

@@ -6,7 +6,7 @@ import { fitsText, parseTextQuery, scoreText } from '../../store/kit/query/text-
 import { lineOf, sizeOfLine } from '../../store/kit/query/text-tokens.ts'
 import { formatInstant } from '../../store/kit/record.ts'
 import { equal, holds, rejects, rejectsEach } from './assert.ts'
-import { type Check, reopening, someOf, test } from './check.ts'
+import { type Check, forAll, reopening, someOf, test } from './check.ts'
 import { begin, pause, pluck, say } from './facts.ts'
 import { fullPages, readsWhileWriting } from './pages.ts'
 import { anyText } from '../text.ts'
@@ -85,24 +85,22 @@ const WORDS = `${LATIN} ${OTHER}`.split(' ')
 const someWords = (maxLength: number): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength }).map((words) => words.join(' '))
 
-const someQuery = (): fc.Arbitrary<string> =>
-  fc
-    .array(fc.tuple(fc.constantFrom('', '', '', '-', '"'), someWords(2)), { minLength: 1, maxLength: 3 })
-    .map((parts) => parts.map(([mark, words]) => `${mark}${words}`).join(' '))
+const someQuery = fc
+  .array(fc.tuple(fc.constantFrom('', '', '', '-', '"'), someWords(2)), { minLength: 1, maxLength: 3 })
+  .map((parts) => parts.map(([mark, words]) => `${mark}${words}`).join(' '))
 
-const someFilter = (): fc.Arbitrary<Partial<TextQuery>> =>
-  someOf(
-    {
-      conversation: fc.constantFrom('a', 'b', 'nowhere'),
-      owner: fc.constantFrom('ann', 'bob'),
-      tags: fc.constantFrom({ team: 'red' }, { team: 'blue' }),
-      public: fc.boolean(),
-      role: fc.constantFrom(...TEXT_ROLES),
-      from: fc.nat(40).map(timestampAt),
-      to: fc.nat(40).map(timestampAt),
-    },
-    6,
-  )
+const someFilter: fc.Arbitrary<Partial<TextQuery>> = someOf(
+  {
+    conversation: fc.constantFrom('a', 'b', 'nowhere'),
+    owner: fc.constantFrom('ann', 'bob'),
+    tags: fc.constantFrom({ team: 'red' }, { team: 'blue' }),
+    public: fc.boolean(),
+    role: fc.constantFrom(...TEXT_ROLES),
+    from: fc.nat(40).map(timestampAt),
+    to: fc.nat(40).map(timestampAt),
+  },
+  6,
+)
 
 const CONVERSATIONS = [
   { conversationId: 'a', owner: 'ann', team: 'red', isPublic: true },
@@ -186,15 +184,15 @@ export const TEXTS: readonly Check[] = [
       maxLength: 30,
     })
     const query = fc.record({
-      query: someQuery(),
-      filter: someFilter(),
+      query: someQuery,
+      filter: someFilter,
       includeResults: fc.boolean(),
       order: fc.constantFrom(...ORDERS),
       limit: fc.constantFrom(1, 2, 3, 20),
     })
     const queries = fc.array(query, { minLength: 8, maxLength: 8 })
     let isFirst = true
-    const property = fc.asyncProperty(texts, queries, async (input, requested) => {
+    await forAll(fc.tuple(texts, queries), runsOf(12), async ([input, requested]) => {
       const empty = isFirst ? store : await another()
       isFirst = false
       const all = await fill(empty, input)
@@ -203,7 +201,6 @@ export const TEXTS: readonly Check[] = [
         equal(await findAll(empty, whole), findNaively(all, whole), JSON.stringify(whole))
       }
     })
-    await fc.assert(property, { numRuns: runsOf(12) })
   }),
   test('text: finds words, phrases, exclusions, identifiers, accents, scripts without spaces, URLs and emoji', async (store) => {
     await begin(
@@ -226,8 +223,7 @@ export const TEXTS: readonly Check[] = [
     for (const query of HOSTILE) for (const order of ORDERS) await finds(query, order)
     for (const query of ['', ' ', '"', '-', '(', '-a', '\u0000', '\ud800'])
       equal(await store.searchText({ query }), { items: [], cursor: null }, JSON.stringify(query))
-    const property = fc.asyncProperty(anyText(), (query) => finds(query, 'time'))
-    await fc.assert(property, { numRuns: runsOf(100) })
+    await forAll(anyText, runsOf(100), (query) => finds(query, 'time'))
   }),
   test('text: appending texts while paging repeats and skips no earlier hits', async (first, { another }) => {
     for (const order of ORDERS) {

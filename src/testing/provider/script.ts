@@ -37,11 +37,11 @@ const modelReply = ({ tools = {}, endless = false }: ScriptOptions): fc.Arbitrar
     {
       says: fc.array(
         weighed<ModelPart>(
-          [5, words()],
+          [5, words],
           [1, fc.constantFrom('', ' ', '\n')],
-          [3, shape({ think: words() })],
+          [3, shape({ think: words })],
           [5, modelCall(tools)],
-          [1, shape({ search: words() })],
+          [1, shape({ search: words })],
         ),
         { maxLength: 5 },
       ),

@@ -528,15 +528,11 @@ async function tryOn(check: ServerCheck, server: string, trial: Trial): Promise<
       checkWholeLog(await trial.log(id), execution_status !== 'running')
     }
   } catch (error) {
-    const facts = await lastLog(trial)
+    const id = trial.conversations.at(-1)
+    const facts = id === undefined ? null : await trial.log(id).catch(() => null)
     const what = describeFailure({ error, ...(facts !== null && { facts }) })
     throw new Error(`${server}: ${check.name}\n${what}`, { cause: error })
   }
-}
-
-async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
-  const id = trial.conversations.at(-1)
-  return id === undefined ? null : trial.log(id).catch(() => null)
 }
 
 const GRAMMAR_NAMES = GRAMMARS.filter(({ rules }) => rules !== null).map(({ name }) => name)

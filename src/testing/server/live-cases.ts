@@ -139,12 +139,10 @@ export const LIVE: readonly ServerCheck[] = [
     same('W3', 'close code', (await trial.within('W3', 'the socket is open', unknown.closed)).code, 4004)
     const id = await trial.begin()
     const socket = await caughtUp(trial, id)
-    bodyOfDelete(await trial.client.delete(id))
+    const { status } = await trial.client.delete(id)
+    hold('W1', status === 200 || status === 204, `a deletion returned ${status}`)
     trial.conversations.pop()
     same('W3', 'close code', (await trial.within('W3', 'the socket is open', socket.closed)).code, 4004)
     same('W1', 'status after a deletion', (await trial.client.get(id)).status, 404)
   }),
 ]
-
-const bodyOfDelete = ({ status }: { readonly status: number }): void =>
-  hold('W1', status === 200 || status === 204, `a deletion returned ${status}`)
