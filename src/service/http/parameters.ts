@@ -12,11 +12,13 @@ export interface ValidationError {
 
 type Wrong = Omit<ValidationError, 'loc'>
 
+type Read<T> = { readonly value: T } | { readonly wrong: Wrong }
+
 export interface Parameter<T> {
   readonly schema: JsonObject
   /** Value of an omitted parameter; null if the parameter is required. */
   readonly omitted: { readonly value: T } | null
-  readonly read: (raw: readonly string[]) => { readonly value: T } | { readonly wrong: Wrong }
+  readonly read: (raw: readonly string[]) => Read<T>
 }
 
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>
@@ -29,11 +31,14 @@ const wrong = (type: string, msg: string, input: JsonValue, ctx?: JsonObject): {
   wrong: { type, msg, input, ...(ctx !== undefined && { ctx }) },
 })
 
-export const text = (): Parameter<string> => ({
-  schema: { type: 'string' },
+/** A parameter with one value. If a request repeats it, the last value counts. */
+const single = <T>(schema: JsonObject, read: (input: string) => Read<T>): Parameter<T> => ({
+  schema,
   omitted: null,
-  read: (raw) => ({ value: raw.at(-1) ?? '' }),
+  read: (raw) => read(raw.at(-1) ?? ''),
 })
+
+export const text = (): Parameter<string> => single({ type: 'string' }, (value) => ({ value }))
 
 /** A text that matches a pattern. The error omits the value, which may be a secret sent by mistake. */
 export const matching = (pattern: RegExp, msg: string): Parameter<string> => ({
@@ -45,76 +50,56 @@ export const matching = (pattern: RegExp, msg: string): Parameter<string> => ({
 
 export function integer(range: { readonly min?: number; readonly max?: number }): Parameter<number> {
   const { min: least = Number.MIN_SAFE_INTEGER, max: limit = Number.MAX_SAFE_INTEGER } = range
-  return {
-    schema: {
-      type: 'integer',
-      ...(range.min !== undefined && { exclusiveMinimum: range.min - 1 }),
-      ...(range.max !== undefined && { maximum: range.max }),
-    },
-    omitted: null,
-    read(raw) {
-      const input = raw.at(-1) ?? ''
-      if (!/^\s*[+-]?\d+\s*$/.test(input)) {
-        return wrong(
-          'int_parsing',
-          'Input should be a valid integer, unable to parse string as an integer',
-          input,
-        )
-      }
-      const value = Number(input)
-      if (value < least)
-        return wrong('greater_than', `Input should be greater than ${least - 1}`, input, { gt: least - 1 })
-      if (value > limit)
-        return wrong('less_than_equal', `Input should be less than or equal to ${limit}`, input, {
-          le: limit,
-        })
-      return { value }
-    },
+  const schema = {
+    type: 'integer',
+    ...(range.min !== undefined && { exclusiveMinimum: range.min - 1 }),
+    ...(range.max !== undefined && { maximum: range.max }),
   }
+  return single(schema, (input) => {
+    if (!/^\s*[+-]?\d+\s*$/.test(input)) {
+      return wrong(
+        'int_parsing',
+        'Input should be a valid integer, unable to parse string as an integer',
+        input,
+      )
+    }
+    const value = Number(input)
+    if (value < least)
+      return wrong('greater_than', `Input should be greater than ${least - 1}`, input, { gt: least - 1 })
+    if (value > limit)
+      return wrong('less_than_equal', `Input should be less than or equal to ${limit}`, input, { le: limit })
+    return { value }
+  })
 }
 
-export const boolean = (): Parameter<boolean> => ({
-  schema: { type: 'boolean' },
-  omitted: null,
-  read(raw) {
-    const input = raw.at(-1) ?? ''
+export const boolean = (): Parameter<boolean> =>
+  single({ type: 'boolean' }, (input) => {
     const word = input.toLowerCase()
     if (['true', '1', 'yes', 'on', 't', 'y'].includes(word)) return { value: true }
     if (['false', '0', 'no', 'off', 'f', 'n'].includes(word)) return { value: false }
     return wrong('bool_parsing', 'Input should be a valid boolean, unable to interpret input', input)
-  },
-})
+  })
 
 export function oneOf<const W extends readonly [string, ...string[]]>(words: W): Parameter<W[number]> {
   const quoted = words.map((word) => `'${word}'`)
   const expected =
     quoted.length === 1 ? `${quoted[0]}` : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`
-  return {
-    schema: { type: 'string', enum: words },
-    omitted: null,
-    read(raw) {
-      const input = raw.at(-1) ?? ''
-      const value = words.find((word) => word === input)
-      return value === undefined
-        ? wrong('enum', `Input should be ${expected}`, input, { expected })
-        : { value }
-    },
-  }
+  return single({ type: 'string', enum: words }, (input) => {
+    const value = words.find((word) => word === input)
+    return value === undefined ? wrong('enum', `Input should be ${expected}`, input, { expected }) : { value }
+  })
 }
 
 /** An instant in ISO 8601; without a zone it is UTC (design D10). */
-export const dateTime = (): Parameter<string> => ({
-  schema: { type: 'string', format: 'date-time' },
-  omitted: null,
-  read(raw) {
+export const dateTime = (): Parameter<string> =>
+  single({ type: 'string', format: 'date-time' }, (raw) => {
     // An unescaped plus sign arrives as a space.
-    const input = (raw.at(-1) ?? '').replace(/ (\d\d:?\d\d)$/, '+$1')
+    const input = raw.replace(/ (\d\d:?\d\d)$/, '+$1')
     const value = /^\d{4}-\d\d-\d\d$/.test(input) ? `${input}T00:00:00` : input
     return isInstant(value)
       ? { value }
-      : wrong('datetime_from_date_parsing', 'Input should be a valid datetime or date', raw.at(-1) ?? '')
-  },
-})
+      : wrong('datetime_from_date_parsing', 'Input should be a valid datetime or date', raw)
+  })
 
 export const texts = (): Parameter<readonly string[]> => ({
   schema: { type: 'array', items: { type: 'string' } },
