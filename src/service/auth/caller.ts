@@ -3,19 +3,6 @@ import { type ApiKeyInfo, type ApiKeys, isSameHash, sha256 } from './api-keys.ts
 import { HttpProblem } from '../http/problem.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 
-/** Returns null if there are no keys. Anybody may then call. */
-function keyCheck(keys: readonly string[]): ((credential: string) => Promise<boolean>) | null {
-  if (keys.length === 0) return null
-  const hashes = Promise.all(keys.map(sha256))
-  return async (credential) => {
-    const hash = await sha256(credential)
-    let isKnown = false
-    // Without an early exit, so that the time reveals nothing.
-    for (const known of await hashes) if (isSameHash(known, hash)) isKnown = true
-    return isKnown
-  }
-}
-
 /** Methods that change nothing. Pages of other sites cannot read their responses. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
@@ -56,11 +43,14 @@ export type Caller =
 export type Identify = (credential: Credential | null, org?: string | null) => Promise<Caller | null>
 
 export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, 'find'> | null): Identify {
-  const check = keyCheck(sessionKeys)
+  const hashes = Promise.all(sessionKeys.map(sha256))
   return async (credential, org = null) => {
-    if (check === null) return { type: 'open' }
+    if (sessionKeys.length === 0) return { type: 'open' }
     if (credential === null) return null
-    if (await check(credential.text)) return { type: 'session' }
+    const hash = await sha256(credential.text)
+    // Compares with every key, so that the time reveals nothing.
+    const isSame = (await hashes).map((known) => isSameHash(known, hash))
+    if (isSame.includes(true)) return { type: 'session' }
     const key = (await keys?.find(credential.text)) ?? null
     if (key === null) return null
     if (key.org_id === null || org === null || key.org_id === org) return { type: 'api_key', key }

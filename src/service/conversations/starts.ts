@@ -50,7 +50,8 @@ export class Starts {
       throw new HttpProblem(413, `The start request exceeds ${MAX_CHARS} characters.`)
     if (!hasSecret(start)) return { start, start_ref: null }
     const ref = crypto.randomUUID()
-    await this.#put(ref, start)
+    if (this.#box.isOpen) this.#inMemory.set(ref, start)
+    else await this.#records.update(ref, () => this.#box.seal(ref, start))
     return { start: withMasks(start), start_ref: ref }
   }
 
@@ -115,11 +116,6 @@ export class Starts {
       await this.forgetUnlessMade(planned).catch(() => undefined)
       throw error
     }
-  }
-
-  async #put(ref: string, start: JsonObject): Promise<void> {
-    if (!this.#box.isOpen) await this.#records.update(ref, () => this.#box.seal(ref, start))
-    else this.#inMemory.set(ref, start)
   }
 }
 

@@ -92,6 +92,11 @@ export function directoryExtensions(folder: string): CanvasExtensions {
     }
     await rm(previous, { recursive: true, force: true })
   }
+  const change = <T>(name: string, work: (one: Extension) => Promise<T>): Promise<T | null> =>
+    inTurn(async () => {
+      const one = await find(name)
+      return one === null ? null : work(one)
+    })
   return {
     list: async () => {
       const names = await readdir(installed).catch(() => [])
@@ -123,24 +128,20 @@ export function directoryExtensions(folder: string): CanvasExtensions {
           await rm(staged, { recursive: true, force: true })
         }
       }),
-    setEnabled: (name, enabled) =>
-      inTurn(async () => {
-        const one = await find(name)
-        if (one !== null) await store(name, storedOf(one, { enabled }))
-        return one !== null
-      }),
-    uninstall: (name) =>
-      inTurn(async () => {
-        if ((await find(name)) === null) return false
+    setEnabled: async (name, enabled) =>
+      (await change(name, async (one) => {
+        await store(name, storedOf(one, { enabled }))
+        return true
+      })) ?? false,
+    uninstall: async (name) =>
+      (await change(name, async () => {
         await rm(recordOf(name))
         for (const path of [join(installed, name), join(staging, name)])
           await rm(path, { recursive: true, force: true })
         return true
-      }),
+      })) ?? false,
     check: (name) =>
-      inTurn(async () => {
-        const one = await find(name)
-        if (one === null) return null
+      change(name, async (one) => {
         const staged = await stage(await sourceOf(one), name)
         const manifest = await manifestOf(staged).catch(() => null)
         if (manifest?.name === name) return 'valid'
@@ -148,9 +149,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
         return 'invalid'
       }),
     apply: (name, enabled) =>
-      inTurn(async () => {
-        const one = await find(name)
-        if (one === null) return null
+      change(name, async (one) => {
         const staged = join(staging, name)
         if ((await pathIn(staging, staged, 'isDirectory')) === null)
           throw new HttpProblem(409, 'No update is ready to install. Check the extension for updates first.')

@@ -82,12 +82,12 @@ export function sandboxFiles(
     read: async (path, limit) => {
       const file = await within(path)
       inUse(file)
-      return guarded(async () => {
-        return withFile(file, O_RDONLY, async (handle, size) => {
+      return guarded(() =>
+        withFile(file, O_RDONLY, async (handle, size) => {
           if (size > limit) throw new HttpProblem(413, `The file is larger than ${limit} bytes.`)
           return new Uint8Array(await handle.readFile())
-        })
-      })
+        }),
+      )
     },
     write: async (path, bytes) => {
       const file = await within(path)

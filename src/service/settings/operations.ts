@@ -278,17 +278,21 @@ const CHANGED = { description: 'The new settings, secrets masked', returns: SETT
 const UNKNOWN_SERVER = { 404: 'Unknown server' }
 
 export const mcpOperations = (settings: Settings): Operation[] => {
-  /** Stores an MCP server; null deletes the server. */
+  /** Stores an MCP server that exists, or is new; null deletes the server. */
   const change = async (
     key: string,
     server: object | null,
-    check: (isThere: boolean) => void,
+    mustExist: boolean,
     request: Request,
   ): Promise<JsonObject> => {
     const diff = { mcp_config: { [key]: server as JsonObject | null } }
-    const now = await settings.change({ agent_settings_diff: diff }, (before) =>
-      check(hasServer(before, key)),
-    )
+    const now = await settings.change({ agent_settings_diff: diff }, ({ agent_settings: { mcp_config } }) => {
+      if ((isObject(mcp_config) && Object.hasOwn(mcp_config, key)) === mustExist) return
+      const name = `MCP server ${JSON.stringify(key)}`
+      throw mustExist
+        ? new HttpProblem(404, `${name} was not found.`)
+        : new HttpProblem(409, `${name} already exists. Change it with PATCH.`)
+    })
     return shownSettings(now, request)
   }
   return [
@@ -299,16 +303,7 @@ export const mcpOperations = (settings: Settings): Operation[] => {
       status: 201,
       ...CHANGED,
       otherwise: { 409: 'The server already exists, or secrets cannot be stored' },
-      async handle({ path: { settings_key: key }, body, request }) {
-        const refuse = (isThere: boolean): void => {
-          if (isThere)
-            throw new HttpProblem(
-              409,
-              `MCP server ${JSON.stringify(key)} already exists. Change it with PATCH.`,
-            )
-        }
-        return change(key, body, refuse, request)
-      },
+      handle: ({ path: { settings_key: key }, body, request }) => change(key, body, false, request),
     }),
     operation(`patch ${MCP_PATH}`, {
       name: 'patch_mcp_server',
@@ -316,28 +311,18 @@ export const mcpOperations = (settings: Settings): Operation[] => {
       body: serverBody,
       ...CHANGED,
       otherwise: {
-        400: 'A masked secret in a list matches no stored secret',
+        400: 'A masked secret in a list matches no stored one',
         ...UNKNOWN_SERVER,
         409: 'Secrets cannot be stored',
       },
-      handle: async ({ path: { settings_key: key }, body, request }) =>
-        await change(key, body, requireServer(key), request),
+      handle: ({ path: { settings_key: key }, body, request }) => change(key, body, true, request),
     }),
     operation(`delete ${MCP_PATH}`, {
       name: 'delete_mcp_server',
       params: mcpParams,
       ...CHANGED,
       otherwise: { ...UNKNOWN_SERVER, 409: 'The settings were encrypted with another secret' },
-      handle: async ({ path: { settings_key: key }, request }) =>
-        await change(key, null, requireServer(key), request),
+      handle: ({ path: { settings_key: key }, request }) => change(key, null, true, request),
     }),
   ]
-}
-
-function hasServer({ agent_settings: { mcp_config: config } }: SettingsValues, key: string): boolean {
-  return isObject(config) && Object.hasOwn(config, key)
-}
-
-const requireServer = (key: string) => (isThere: boolean) => {
-  if (!isThere) throw new HttpProblem(404, `MCP server ${JSON.stringify(key)} was not found.`)
 }

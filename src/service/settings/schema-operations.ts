@@ -1,3 +1,4 @@
+import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
@@ -87,14 +88,8 @@ const providersOf = (models: readonly string[]): string[] =>
 async function modelsOf({ profiles, settings }: SchemaParts): Promise<string[]> {
   const { agent_settings } = await settings.read()
   const named = [...(await profiles.all()).values(), agent_settings['llm']]
-  return [
-    ...new Set(
-      named.flatMap((one) => {
-        const model = typeof one === 'object' && one !== null ? (one as JsonObject)['model'] : undefined
-        return typeof model === 'string' ? [model] : []
-      }),
-    ),
-  ].toSorted()
+  const models = named.flatMap((one) => (isObject(one) ? (textAt(one, 'model') ?? []) : []))
+  return [...new Set(models)].toSorted()
 }
 
 const SEALED = { 409: 'Profiles or settings were encrypted with another secret' }

@@ -21,13 +21,17 @@ const MAX_RESPONSE_BYTES = 65_536
 
 /** Sends a message to a webhook. Rejects unless the receiver accepts the message. */
 export async function post(webhook: Webhook, message: Message, signal: AbortSignal): Promise<void> {
-  const { secret, timeout, headers } = webhook
+  const { secret, timeout } = webhook
   const signed = await signWebhook(secret, message.id, Math.floor(Date.now() / 1_000), message.body)
+  // The service's headers replace configured headers of the same name in any letter case.
+  const headers = new Headers(webhook.headers)
+  const required = { 'content-type': 'application/json', ...message.headers, ...signed }
+  for (const [name, value] of Object.entries(required)) headers.set(name, value)
   const ended = AbortSignal.any([signal, AbortSignal.timeout(timeout)])
   const response = await fetch(addressOf(webhook, message.path), {
     method: 'POST',
     body: message.body,
-    headers: headersOf(headers, { 'content-type': 'application/json', ...message.headers, ...signed }),
+    headers,
     // Follow no redirect: the operator configured only this address.
     redirect: 'manual',
     signal: ended,
@@ -48,16 +52,6 @@ function whyNot(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
   return error instanceof Error ? error.message : String(error)
-}
-
-/** Merges headers. The service's headers replace configured headers of the same name in any letter case. */
-function headersOf(
-  configured: Readonly<Record<string, string>>,
-  required: Readonly<Record<string, string>>,
-): Headers {
-  const headers = new Headers(configured)
-  for (const [name, value] of Object.entries(required)) headers.set(name, value)
-  return headers
 }
 
 const encoder = new TextEncoder()
