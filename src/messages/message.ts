@@ -62,6 +62,8 @@ export interface AssistantMessage {
   readonly reply?: ReplyRecord
 }
 
+export type Thinking = AssistantMessage['thinking_blocks'][number]
+
 /** The result of a call: the tool's output, the reason for a rejection, or an error. */
 export interface ToolMessage {
   readonly role: 'tool'

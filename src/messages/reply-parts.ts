@@ -12,7 +12,6 @@ import {
   type JsonObject,
   type JsonValue,
   type ReasoningItemModel,
-  type RedactedThinkingBlock,
   type ThinkingBlock,
 } from '../event/shapes.ts'
 import { digitsOf } from '../event/text.ts'
@@ -40,13 +39,13 @@ import type {
   PartsInOrder,
   TextPiece,
 } from './limits.ts'
-import type { AssistantMessage, NeutralToolCall } from './message.ts'
+import type { AssistantMessage, NeutralToolCall, Thinking } from './message.ts'
 import { textPiece, textPieces } from './pieces.ts'
 
 export const callDigest = ({ id, name, source }: Call, item = ''): Digest =>
   digestOfAll('call', digestOf(id), digestOf(name), cachedDigest(source, 0, source.arguments), digestOf(item))
 
-export function thinkingDigest(block: ThinkingBlock | RedactedThinkingBlock): Digest {
+export function thinkingDigest(block: Thinking): Digest {
   const key = cacheKey(block)
   if (!('thinking' in block)) return digestOfAll('redacted', cachedDigest(key, 0, block.data))
   const { thinking, signature } = block
@@ -334,7 +333,7 @@ function refOf(part: JsonValue, position: number): FieldRef | OtherRef | null {
  * cannot be sent byte for byte. O(length).
  */
 export function returnable(
-  block: ThinkingBlock | RedactedThinkingBlock,
+  block: Thinking,
 ): { readonly thinking: string; readonly signature: string } | { readonly data: string } | null {
   if (!('thinking' in block))
     return block.data !== '' && block.data.isWellFormed() ? { data: block.data } : null

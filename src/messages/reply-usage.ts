@@ -81,28 +81,23 @@ const APART: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
  * @example
  * tokensOfReply({ input_tokens: 3, cache_read_input_tokens: 97, output_tokens: 5 }).input // 100
  */
-export function tokensOfReply(usage: JsonObject): ReplyTokens {
-  const [input, output, cache_read, cache_write, reasoning] = countsIn(usage)
+export const tokensOfReply = (usage: JsonObject): ReplyTokens => tokensFrom(countsIn(usage))
+
+function tokensFrom(counts: readonly number[]): ReplyTokens {
+  const [input = 0, output = 0, cache_read = 0, cache_write = 0, reasoning = 0] = counts
   return { input, output, cache_read, cache_write, reasoning }
 }
 
-type Counts = readonly [number, number, number, number, number]
-
 const NAMES = COUNTS.map((count) => PATHS[count].map((path) => path.split('.') as [string, string?]))
 
-function countsIn(usage: JsonObject): Counts {
+function countsIn(usage: JsonObject): readonly number[] {
   const { iterations } = usage
   const apart = (Array.isArray(iterations) ? iterations : []).filter(isObject)
-  return apart
-    .filter(({ type }) => APART.has(type))
-    .map(countsOf)
-    .reduce(
-      (sum, counts) => sum.map((count, index) => finite(count + (counts[index] ?? 0))) as never,
-      countsOf(usage),
-    )
+  const counts = [usage, ...apart.filter(({ type }) => APART.has(type))].map(countsOf)
+  return COUNTS.map((_, index) => counts.reduce((sum, each) => finite(sum + (each[index] ?? 0)), 0))
 }
 
-function countsOf(usage: JsonObject): Counts {
+function countsOf(usage: JsonObject): readonly number[] {
   const sumOf = (fields: readonly string[]): number =>
     fields.reduce((sum, field) => finite(sum + amount(usage[field])), 0)
   const [input = 0, output = 0, cacheRead = 0, cacheWrite = 0, reasoning = 0] = NAMES.map((paths) => {
@@ -174,12 +169,7 @@ export function shortUsage(usage: JsonObject): RecordedUsage {
  * tokensIn({ tokens: [100, 5, 97] })?.cache_read // 97
  */
 export function tokensIn({ tokens, usage }: RecordedUsage): ReplyTokens | null {
-  if (Array.isArray(tokens)) {
-    const [input, output, cache_read, cache_write, reasoning] = COUNTS.map((_, index) =>
-      amount(tokens[index]),
-    )
-    return { input, output, cache_read, cache_write, reasoning } as ReplyTokens
-  }
+  if (Array.isArray(tokens)) return tokensFrom(tokens.map((count: JsonValue) => amount(count)))
   return isObject(usage) ? tokensOfReply(usage) : null
 }
 

@@ -4,14 +4,7 @@ import { checkOptionNames } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
 import { hashText, quote } from '../event/text.ts'
 import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
-import type {
-  Action,
-  JsonObject,
-  ReasoningItemModel,
-  RedactedThinkingBlock,
-  TextContent,
-  ThinkingBlock,
-} from '../event/shapes.ts'
+import type { Action, JsonObject, ReasoningItemModel, TextContent } from '../event/shapes.ts'
 import type {
   ActionEvent,
   AgentErrorEvent,
@@ -23,7 +16,7 @@ import type { State } from '../state/state.ts'
 import { sentMore } from './blocks.ts'
 import { callIds } from './turns.ts'
 import type { Limits, FieldRef, PartRef, PartsInOrder } from './limits.ts'
-import type { AssistantMessage, NeutralToolCall } from './message.ts'
+import type { AssistantMessage, NeutralToolCall, Thinking } from './message.ts'
 import { modelName, requestRecord, withoutDate } from './prefix.ts'
 import { ownDigest, partsOf, fieldsOf } from './reply-parts.ts'
 import { type RecordedUsage, shortUsage } from './reply-usage.ts'
@@ -272,7 +265,7 @@ function fullness({ arguments: text, input }: ReplyCall): number {
 
 interface OrderedParts {
   readonly texts: readonly string[]
-  readonly thinking: readonly (ThinkingBlock | RedactedThinkingBlock)[]
+  readonly thinking: readonly Thinking[]
   readonly calls: readonly ReplyCall[]
   readonly reasoning: readonly (ReasoningItemModel | null)[]
   readonly order: readonly OrderedPart[]
@@ -388,11 +381,7 @@ export interface Reply {
 
 export type ReplyPart =
   | { readonly is: 'text'; readonly text: string; readonly more: JsonObject | null }
-  | {
-      readonly is: 'thinking'
-      readonly block: ThinkingBlock | RedactedThinkingBlock
-      readonly more: JsonObject | null
-    }
+  | { readonly is: 'thinking'; readonly block: Thinking; readonly more: JsonObject | null }
   | ReplyReasoning
   | ReplyCall
   | { readonly is: 'other'; readonly value: JsonObject }

@@ -379,7 +379,7 @@ function callItem(
     arguments: argumentObject(event.tool_call.arguments),
     content: event.thought,
     reasoning: reasoningOf(event),
-    reply: replyItem(event, event.llm_response_id, after),
+    reply: replyItem(event, after),
     status,
     result:
       result === undefined
@@ -434,18 +434,14 @@ const messageItem = (base: Base, event: MessageEvent, after: RequestPosition): M
   sender: event.sender ?? null,
   content: event.llm_message.content ?? [],
   reasoning: reasoningOf(event.llm_message),
-  reply: event.source === 'agent' ? replyItem(event, event.llm_response_id ?? '', after) : null,
+  reply: event.source === 'agent' ? replyItem(event, after) : null,
 })
 
-function replyItem(
-  event: ActionEvent | MessageEvent,
-  response: string,
-  after: RequestPosition,
-): TimelineReply {
+function replyItem(event: ActionEvent | MessageEvent, after: RequestPosition): TimelineReply {
   const record: ReplyRecord = { ...replyOf(event) }
   const { model, interrupted } = record
   return {
-    id: response === '' ? null : response,
+    id: event.llm_response_id || null,
     after,
     model: typeof model === 'string' ? model : null,
     interrupted: interrupted === true,

@@ -4,9 +4,9 @@
  */
 
 import { ColloquyError } from '../event/errors.ts'
-import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
+import type { JsonObject } from '../event/shapes.ts'
 import { type Digest, digestWith, otherDigest } from './digest.ts'
-import type { NeutralMessage } from './message.ts'
+import type { NeutralMessage, Thinking } from './message.ts'
 import { NO_ANSWER } from './phrases.ts'
 import { type Moved, pieceDigest, textPiece, textPieces } from './pieces.ts'
 import type {
@@ -165,8 +165,6 @@ export function withAnswer<Block>(
   const piece = textPiece(NO_ANSWER)
   return [...blocks, { block: block(piece.text), digest: () => pieceDigest(piece) }]
 }
-
-type Thinking = ThinkingBlock | RedactedThinkingBlock
 
 interface ReplyWriter<Block> {
   readonly text: (piece: TextPiece, more: JsonObject | null) => Block | null

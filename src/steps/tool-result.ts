@@ -182,7 +182,8 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
       return part as unknown as Content
     if (Array.isArray(image_urls)) return plainValue(part) as Content
     if (keys.length !== 1) return null
-    if (inlineData !== undefined) return inlinePart(objectOf(inlineData))
+    const { data, mimeType, displayName } = objectOf(inlineData)
+    if (inlineData !== undefined) return bytesPart(data, mimeType, displayName)
     return bedrockPart(objectOf(image ?? document), image === undefined ? 'application' : 'image')
   }
   if (typeof type !== 'string') return null
@@ -199,9 +200,6 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
   const open = plainValue(part) as OpenPart
   return readPart(open) !== null || block?.fits(open) === true ? open : null
 }
-
-const inlinePart = ({ data, mimeType, displayName }: JsonObject | Readonly<Record<string, unknown>>) =>
-  bytesPart(data, mimeType, displayName)
 
 function imagePart(part: Readonly<Record<string, unknown>>): Content | null {
   const { data, mimeType, mediaType, image, source } = part

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed } from '../blocks.ts'
 import { digestOf } from '../digest.ts'
-import type { AssistantMessage, NeutralMessage } from '../message.ts'
+import type { AssistantMessage, NeutralMessage, Thinking } from '../message.ts'
 import { isText, joinTexts, moveParts, blockWriter } from '../pieces.ts'
 import type { Piece, FieldRef, OtherRef, PartRef, AssistantTurn, Result } from '../limits.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
@@ -77,8 +77,6 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<Part>[] {
   const ends = endsInReasoning(turn, plainReasoning !== null)
   return ends ? withAnswer(all, (text) => ({ type: 'text', text })) : all
 }
-
-type Thinking = AssistantMessage['thinking_blocks'][number]
 
 const isSendable = (block: Thinking): boolean => returnable(block) !== null || isUnsigned(block)
 

@@ -1,7 +1,7 @@
-import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf, typeOfUrl } from '../files.ts'
-import type { AssistantMessage } from '../message.ts'
+import type { AssistantMessage, Thinking } from '../message.ts'
 import { pairHalf, pairParts } from '../pairs.ts'
 import type { AssistantTurn, Limits } from '../limits.ts'
 import { THINKING_LIMITS, hasOwnParts, signatureOf } from '../reply-parts.ts'
@@ -86,5 +86,5 @@ export const saysMore = (turn: AssistantTurn): boolean =>
 const hasUnsignedThought = ({ reply, thinking_blocks }: AssistantMessage): boolean =>
   reply?.grammar === LIMITS.grammar && thinking_blocks.some(isUnsignedThought)
 
-export const isUnsignedThought = (block: ThinkingBlock | RedactedThinkingBlock): boolean =>
+export const isUnsignedThought = (block: Thinking): boolean =>
   'thinking' in block && !block.signature && block.thinking !== ''
