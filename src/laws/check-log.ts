@@ -77,9 +77,9 @@ export function checkLog(facts: Iterable<LogItem>, options: CheckOptions = {}): 
   const violations: LawViolation[] = []
   const report: Report = (law, { id, seq }, message) =>
     void violations.push(Object.freeze({ law, id, seq, message }))
-  const watches = [
+  const watches: LawWatch[] = [
     watchCalls(report, ended),
-    watchCondensations(report),
+    { step: (step) => checkCondensation(step, report) },
     watchStops(report, ended),
     watchRequests(report, options),
   ]
@@ -154,16 +154,9 @@ function unknownParent(log: Log, entry: Entry): string {
 }
 
 /** Checks laws V3 and K1. */
-function watchCondensations(report: Report): LawWatch {
-  return {
-    step: (step) => {
-      const { event } = step.entry
-      if (event.kind === 'Condensation') checkCondensation(step, event, report)
-    },
-  }
-}
-
-function checkCondensation({ above, entry, before }: LogStep, event: Condensation, report: Report): void {
+function checkCondensation({ above, entry, before }: LogStep, report: Report): void {
+  const { event } = entry
+  if (event.kind !== 'Condensation') return
   const listed = new Set(event.forgotten_event_ids ?? [])
   const plan = resolveCondensation(above.view, entry as EventEntry<Condensation>, before.log)
   let unlisted = 0
@@ -365,7 +358,8 @@ function watchCalls(report: Report, ended: boolean): LawWatch {
     if (reported.has(call.entry.seq)) return
     reported.add(call.entry.seq)
     const isInterrupted = interrupted.has(call.entry.seq)
-    const what = `${callName(call.entry)} has no result ${why}`
+    const { id, event } = call.entry
+    const what = `the call ${quote(id)} of ${quote(event.tool_name)} has no result ${why}`
     const advice = isInterrupted
       ? 'gives every pending call a result when it interrupts'
       : 'gives every call a result before that'
@@ -435,9 +429,6 @@ function firstPending(calls: State['branch']['pendingCalls']): PendingCall[] {
   }
   return first.toSorted((a, b) => a.entry.seq - b.entry.seq)
 }
-
-const callName = ({ id, event }: { readonly id: string; readonly event: ActionEvent }): string =>
-  `the call ${quote(id)} of ${quote(event.tool_name)}`
 
 /** Checks M7: the view can show all events of a reply as one batch. */
 function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: Report): void {

@@ -59,7 +59,14 @@ export function watchRequests(
       for (const name of new Set(grammars)) {
         const grammar = findGrammar(name)
         if (grammar === undefined) continue
-        for (const point of checked) checkRequest(state, point, grammar, messages, report)
+        for (const { head, reply } of checked) {
+          const list = messages({ ...state, branch: branchOf(head) }, {})
+          const [violation] = list.length === 0 ? [] : (grammar.rules?.(grammar.write(list)) ?? [])
+          if (violation === undefined) continue
+          const { rule, path, message } = violation
+          const what = `the request here breaks the provider's rule ${rule} at ${path}: ${message}`
+          report(grammar.law, reply, what)
+        }
         checkSigned(state, records, grammar, messages, report)
       }
     },
@@ -104,23 +111,6 @@ function recordIn(event: Event): unknown {
   if (event.kind === 'ActionEvent') return (event.tool_call as { readonly reply?: unknown }).reply
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return undefined
   return (event.llm_message as { readonly reply?: unknown }).reply
-}
-
-const seenFrom = (state: State, entry: Checkpoint | null): State => ({ ...state, branch: branchOf(entry) })
-
-function checkRequest(
-  state: State,
-  { head, reply }: RequestPoint,
-  { law, write, rules }: Grammar,
-  messages: RequestWriter,
-  report: Report,
-): void {
-  const list = messages(seenFrom(state, head), {})
-  if (list.length === 0 || rules === null) return
-  const [violation] = rules(write(list))
-  if (violation === undefined) return
-  const { rule, path, message } = violation
-  report(law, reply, `the request here breaks the provider's rule ${rule} at ${path}: ${message}`)
 }
 
 const SYSTEMS = ['append', 'replace'] as const

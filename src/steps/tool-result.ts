@@ -6,7 +6,7 @@ import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes
 import { isPartType, readImage, readPart, textOfFile, urlOf } from '../messages/files.ts'
 import type { PartTable } from '../messages/limits.ts'
 import { base64Of, decodeUtf8, withoutPadding } from '../messages/text-files.ts'
-import { objectOf } from '../messages/text.ts'
+import { objectOf, type RawObject } from '../messages/text.ts'
 import { TOOL_OBSERVATION } from './tool.ts'
 
 type Kinds = PartTable['kinds']
@@ -201,7 +201,7 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
   return readPart(open) !== null || block?.fits(open) === true ? open : null
 }
 
-function imagePart(part: Readonly<Record<string, unknown>>): Content | null {
+function imagePart(part: RawObject): Content | null {
   const { data, mimeType, mediaType, image, source } = part
   const { data: inner, media_type, url } = objectOf(source)
   const content = inner ?? data ?? image ?? url
@@ -210,10 +210,7 @@ function imagePart(part: Readonly<Record<string, unknown>>): Content | null {
   return bytesPart(content, media_type ?? mimeType ?? mediaType ?? 'image', null)
 }
 
-function bedrockPart(
-  { format, name, source }: Readonly<Record<string, unknown>>,
-  kind: 'application' | 'image',
-): Content | null {
+function bedrockPart({ format, name, source }: RawObject, kind: 'application' | 'image'): Content | null {
   const { bytes } = objectOf(source)
   if (typeof format !== 'string') return null
   return bytesPart(bytes, `${['txt', 'md', 'csv', 'html'].includes(format) ? 'text' : kind}/${format}`, name)
@@ -360,7 +357,7 @@ function snapshot(root: unknown): unknown {
   }
 
   function readError(error: Error): unknown {
-    const { name, message, cause, ...rest } = error as Error & Readonly<Record<string, unknown>>
+    const { name, message, cause, ...rest } = error as Error & RawObject
     return read({ name, message, ...rest, ...(cause === undefined ? {} : { cause }) }, false)
   }
 
@@ -379,7 +376,7 @@ function snapshot(root: unknown): unknown {
   function field(value: object, key: string): unknown {
     let each: unknown
     try {
-      each = (value as Readonly<Record<string, unknown>>)[key]
+      each = (value as RawObject)[key]
     } catch (error) {
       return `[Unreadable: ${errorText(error)}]`
     }
@@ -425,7 +422,7 @@ function dateText(value: object): string {
 }
 
 function blobText(value: object): string {
-  const { name = 'Blob', type, size } = value as Readonly<Record<string, unknown>>
+  const { name = 'Blob', type, size } = value as RawObject
   return `[${String(name)}: ${String(type || 'unknown type')}, ${String(size)} bytes, not read]`
 }
 

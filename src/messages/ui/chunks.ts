@@ -114,7 +114,11 @@ function added(part: UIPart, id: string): UIChunk[] {
 const isData = (part: UIPart): part is Extract<UIPart, { data: unknown }> => 'data' in part
 
 function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
-  if (isTool(from) && isTool(to)) return isSameOutcome(from, to) ? [] : outcomeChunks(to)
+  if (isTool(from) && isTool(to)) {
+    // After HEAD moves, a call can have another result.
+    const isSame = from.state === to.state && isEqualJson(outcomeOf(from), outcomeOf(to))
+    return isSame ? [] : outcomeChunks(to)
+  }
   if (isProgress(from) && isProgress(to)) return isEqualJson(from.data, to.data) ? [] : [to]
   if (!('text' in from && 'text' in to) || from.state !== 'streaming') return []
   const delta = to.text.slice(from.text.length)
@@ -122,11 +126,6 @@ function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
     ...(delta === '' ? [] : [{ type: `${to.type}-delta` as const, id, delta }]),
     ...(to.state === 'streaming' ? [] : [{ type: `${to.type}-end` as const, id }]),
   ]
-}
-
-/** After HEAD moves, a call can have another result. */
-function isSameOutcome(from: UIToolPart, to: UIToolPart): boolean {
-  return from.state === to.state && isEqualJson(outcomeOf(from), outcomeOf(to))
 }
 
 const isEqualJson = (from: JsonValue, to: JsonValue): boolean =>
