@@ -327,6 +327,7 @@ it.each([
   ['tag', 'tags'],
   ['titleContain', 'titleContains'],
   ['Limit', 'limit'],
+  ['ilmit', 'limit'],
 ])('the error for %s suggests the option %s', async (option, expected) => {
   const attempt = async (): Promise<unknown> => memoryStore().listConversations({ [option]: 'x' })
   await expect(attempt()).rejects.toThrow(`Unknown option "${option}". Did you mean ${expected}?`)

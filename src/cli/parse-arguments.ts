@@ -8,9 +8,12 @@ import { fail, UsageError } from './failure.ts'
 export function parseRequest(argv: readonly string[]): Request {
   const inputs = new Map<string, string[]>()
   const words: string[] = []
+  const [command] = commandIn(argv)
+  const known = Object.keys(command === undefined ? PARSER_OPTIONS : { ...TABLE[command].options, help: '' })
   for (const token of tokensOf(argv)) {
     if (token.kind === 'positional') words.push(token.value)
-    if (token.kind === 'option') inputs.set(token.name, [...(inputs.get(token.name) ?? []), valueOf(token)])
+    else if (token.kind === 'option')
+      inputs.set(token.name, [...(inputs.get(token.name) ?? []), valueOf(token, known)])
   }
   const [name, ...rest] = words
   if (inputs.has('version')) return { command: 'version', options: {} }
@@ -39,9 +42,12 @@ export function commandIn(argv: readonly string[]): readonly CommandName[] {
   return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []
 }
 
-const helpOn = (operand: CommandName | null): Request => {
-  return { command: 'help', files: [], operand, options: {} }
-}
+const helpOn = (operand: CommandName | null): Request => ({
+  command: 'help',
+  files: [],
+  operand,
+  options: {},
+})
 
 const PARSER_OPTIONS: NonNullable<ParseArgsConfig['options']> = {
   ...Object.fromEntries(
@@ -60,8 +66,8 @@ const tokensOf = (argv: readonly string[]) =>
 
 type OptionToken = Extract<ReturnType<typeof tokensOf>[number], { kind: 'option' }>
 
-function valueOf({ name, rawName, value = '', inlineValue }: OptionToken): string {
-  if (!Object.hasOwn(PARSER_OPTIONS, name)) fail(`unknown option ${rawName}`)
+function valueOf({ name, rawName, value = '', inlineValue }: OptionToken, known: readonly string[]): string {
+  if (!Object.hasOwn(PARSER_OPTIONS, name)) fail(`unknown option ${rawName}${hintOf(name, known, '--')}`)
   if (PARSER_OPTIONS[name]?.type === 'boolean')
     return inlineValue === true ? fail(`${rawName} accepts no value`) : value
   // No option begins with a digit: `-5` is a number, which the option's parser may reject.
@@ -110,6 +116,10 @@ function checkInput(name: CommandName, files: readonly string[], options: Option
 }
 
 function unknownCommand(name: string): UsageError {
-  const meant = nearestName(name, Object.keys(TABLE))
-  return new UsageError(`unknown command '${name}'${meant === null ? '' : `: did you mean ${meant}?`}`)
+  return new UsageError(`unknown command '${name}'${hintOf(name, Object.keys(TABLE))}`)
+}
+
+function hintOf(typed: string, known: readonly string[], prefix = ''): string {
+  const meant = nearestName(typed, known)
+  return meant === null ? '' : `: did you mean ${prefix}${meant}?`
 }

@@ -33,14 +33,15 @@ export function checkOptionNames<T extends object, const Known extends string>(
 }
 
 /**
- * Returns the known name nearest to a mistyped one; null if none is within two edits. O(names · log names ·
- * letters²).
+ * Returns the known name nearest to a mistyped one; null if none is within two edits, or if all letters
+ * differ. O(names · log names · letters²).
  * @example
  * nearestName('serch', ['search', 'serve']) // 'search'
  */
 export function nearestName(typed: string, known: readonly string[]): string | null {
   const [nearest] = known.toSorted((a, b) => editDistance(typed, a) - editDistance(typed, b))
-  return nearest !== undefined && editDistance(typed, nearest) <= 2 ? nearest : null
+  const limit = Math.min(2, typed.length - 1)
+  return nearest !== undefined && editDistance(typed, nearest) <= limit ? nearest : null
 }
 
 function unlikeness(from: string, to: string): number {
@@ -49,15 +50,19 @@ function unlikeness(from: string, to: string): number {
   return editDistance(from, to) - 2 * common
 }
 
+/** Number of insertions, deletions, replacements, and exchanges of two adjacent letters. */
 function editDistance(from: string, to: string): number {
+  let before: number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let index = 0; index < from.length; index += 1) {
     const next = [index + 1]
     for (let column = 0; column < to.length; column += 1) {
       const changed = (row[column] ?? 0) + (from[index] === to[column] ? 0 : 1)
-      next.push(Math.min((row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1, changed))
+      const isExchange = from[index] === to[column - 1] && from[index - 1] === to[column]
+      const exchanged = isExchange ? (before[column - 1] ?? Infinity) + 1 : Infinity
+      next.push(Math.min((row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1, changed, exchanged))
     }
-    row = next
+    ;[before, row] = [row, next]
   }
   return row.at(-1) ?? 0
 }

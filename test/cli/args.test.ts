@@ -3,6 +3,40 @@ import { COMMANDS } from '../../src/cli/commands.ts'
 import { parseRequest } from '../../src/cli/parse-arguments.ts'
 import { colloquy, SAMPLE } from './run-command.ts'
 
+/** The spellings with two adjacent letters exchanged, one letter missing, or one letter twice. */
+const misspellings = (name: string): string[] =>
+  [...name].flatMap((letter, index) => {
+    const [begin, next = '', end] = [name.slice(0, index), name[index + 1], name.slice(index + 2)]
+    return [begin + next + letter + end, begin + next + end, begin + letter + letter + next + end]
+  })
+
+function errorOf(argv: readonly string[]): string {
+  try {
+    parseRequest(argv)
+    return ''
+  } catch (error) {
+    return String(error)
+  }
+}
+
+const long = (names: readonly string[]) => names.filter(({ length }) => length >= 4)
+
+describe('a misspelled name of at least four letters', () => {
+  const commands = Object.keys(COMMANDS)
+
+  it.each(long(commands))('leads to the command %s', (name) => {
+    for (const typed of misspellings(name).filter((each) => !commands.includes(each)))
+      expect(errorOf([typed])).toContain(`unknown command '${typed}': did you mean ${name}?`)
+  })
+
+  it.each(commands)('leads to the option of %s', (command) => {
+    const all = Object.values(COMMANDS).flatMap(({ options }) => Object.keys(options))
+    for (const name of long(Object.keys(COMMANDS[command as keyof typeof COMMANDS].options)))
+      for (const typed of misspellings(name).filter((each) => !all.includes(each)))
+        expect(errorOf([command, `--${typed}`])).toContain(`--${typed}: did you mean --${name}?`)
+  })
+})
+
 describe('invalid commands', () => {
   it.each([
     { argv: ['--json'], message: 'no command given' },
@@ -26,7 +60,10 @@ describe('invalid commands', () => {
     { argv: ['toString', SAMPLE], message: "unknown command 'toString'" },
     { argv: ['check'], message: 'check needs a FILE (or - for standard input) or --db' },
     { argv: ['check', '--json'], message: 'check needs a FILE' },
-    { argv: ['check', '--frob', SAMPLE], message: 'unknown option --frob' },
+    { argv: ['check', '--quux', SAMPLE], message: 'unknown option --quux (see' },
+    { argv: ['check', '--frob', SAMPLE], message: 'unknown option --frob: did you mean --from? (see' },
+    { argv: ['--hepl'], message: 'unknown option --hepl: did you mean --help?' },
+    { argv: ['search', '--hepl'], message: 'unknown option --hepl: did you mean --help?' },
     { argv: ['check', '-x', SAMPLE], message: 'unknown option -x' },
     { argv: ['check', '--at', 'x', SAMPLE], message: 'check has no option --at' },
     { argv: ['view', '--at', 'x', SAMPLE], message: 'view has no option --at' },
