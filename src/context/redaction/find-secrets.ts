@@ -1,3 +1,4 @@
+import { attempt } from '../../event/json.ts'
 import { splits } from '../text.ts'
 import { masksIn, type Masker } from './mask.ts'
 
@@ -172,11 +173,7 @@ const ENCODINGS: readonly Encoding[] = [
     pattern:
       /%(?:[0-7][\da-f]|[cd][\da-f](?:%[89ab][\da-f])|e[\da-f](?:%[89ab][\da-f]){2}|f[0-4](?:%[89ab][\da-f]){3})/gi,
     decode: (bytes) => {
-      try {
-        return decodeURIComponent(bytes)
-      } catch {
-        return null
-      }
+      return attempt(() => decodeURIComponent(bytes), null)
     },
   },
   {

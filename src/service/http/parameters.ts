@@ -1,3 +1,4 @@
+import { attempt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
 
@@ -137,9 +138,5 @@ export function readParameters<P extends Parameters>(
 }
 
 export function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  return attempt(() => decodeURIComponent(text), text)
 }

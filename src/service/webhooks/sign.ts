@@ -1,6 +1,7 @@
 /** Signs messages, and verifies them for receivers, as Standard Webhooks does. */
 
 import { checkOptionNames } from '../../event/check-value.ts'
+import { attempt } from '../../event/json.ts'
 
 /** Headers of one message, named as in the Standard Webhooks specification. */
 export type SignedHeaders = {
@@ -77,9 +78,5 @@ function keyOf(secret: string, use: 'sign' | 'verify') {
 }
 
 function decodeBase64(base64: string): Uint8Array<ArrayBuffer> | null {
-  try {
-    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
-  } catch {
-    return null
-  }
+  return attempt(() => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)), null)
 }

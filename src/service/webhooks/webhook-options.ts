@@ -1,4 +1,5 @@
 import { checkOptionNames, invalid } from '../../event/check-value.ts'
+import { attempt } from '../../event/json.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import { isLegalId } from '../../event/ids.ts'
 
@@ -96,11 +97,7 @@ export function checkWebhook(options: WebhookOptions): Webhook {
 }
 
 function areHeaders(headers: Readonly<Record<string, string>>): boolean {
-  try {
-    return new Headers(headers) instanceof Headers
-  } catch {
-    return false
-  }
+  return attempt(() => new Headers(headers) instanceof Headers, false)
 }
 
 export function addressOf({ url }: Pick<Webhook, 'url'>, path: string): URL {

@@ -3,6 +3,7 @@
  * not, decides again on the returned log.
  */
 
+import { attempt } from '../../event/json.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
@@ -434,9 +435,5 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
 
 /** Returns the size of the bodies as JSON; the maximum for an invalid body, which is rejected later. */
 function bodySize(facts: readonly Fact[]): number {
-  try {
-    return JSON.stringify(facts).length
-  } catch {
-    return MAX_TEXT
-  }
+  return attempt(() => JSON.stringify(facts).length, MAX_TEXT)
 }
