@@ -455,20 +455,14 @@ export function asLine(record: SessionRecord): Line {
 }
 
 interface Passed {
-  readonly uuid: string
   readonly prompt: string | null
   readonly head: Place | null
 }
 
-/** Number of preceding lines that are searched for a parent. */
-const NEAR = 8
-
 /** Follows the lines of a chain in order. Each method is O(1), amortised. */
 export class Turns {
   readonly #writer: SessionWriter
-  readonly #passed: Passed[] = []
-  readonly #byName = new Map<string, Passed>()
-  #named = 0
+  readonly #passed = new Map<string, Passed>()
   readonly #headBefore = new Map<string | null, Place | null>()
   #prompt: string | null = null
   /** The prompt and HEAD as they were before `end` moved HEAD. The next line resets them to null. */
@@ -536,7 +530,7 @@ export class Turns {
     const before = parent === null && isLed ? null : this.#prompt
     const prompt = uuid === this.#prompt ? uuid : above === undefined ? before : above.prompt
     const headAfter = isLed && this.#led?.head === head ? this.#led.to : head
-    this.#passed.push({ uuid, prompt, head: headAfter })
+    this.#passed.set(uuid, { prompt, head: headAfter })
   }
 
   /** Makes the children of `tail` follow the summary. `tail` is the last line that a compaction kept. */
@@ -555,13 +549,7 @@ export class Turns {
   }
 
   #above(parent: string | null): Passed | undefined {
-    if (parent === null) return undefined
-    const passed = this.#passed
-    for (let index = passed.length - 1; index >= 0 && index >= passed.length - NEAR; index -= 1)
-      if (passed[index]?.uuid === parent) return passed[index]
-    for (const line of passed.slice(this.#named)) this.#byName.set(line.uuid, line)
-    this.#named = passed.length
-    return this.#byName.get(parent)
+    return parent === null ? undefined : this.#passed.get(parent)
   }
 }
 
