@@ -1,4 +1,5 @@
 import { checkNumber, checkOptionNames } from '../event/check-value.ts'
+import { firstIndex } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages, renderMessage } from '../messages/neutral.ts'
 import type { State } from '../state/state.ts'
@@ -111,17 +112,6 @@ export const isSent = (unit: Unit): boolean =>
   unit.type === 'batch'
     ? !isPending(unit)
     : unit.completes !== undefined || renderMessage(unit.item.event) !== null
-/**
- * Returns the smallest number of `from` … `to` that fits, or null. If a number fits, all larger numbers must
- * fit, too.
- */
-export function firstFit(from: number, to: number, fits: (index: number) => boolean): number | null {
-  if (from > to || !fits(to)) return null
-  let low = from
-  for (let high = to; ;) {
-    if (low === high) return low
-    const middle = (low + high) >>> 1
-    if (fits(middle)) high = middle
-    else low = middle + 1
-  }
-}
+/** Returns the smallest number of `from` … `to` that fits, or null. Larger numbers must fit, too. */
+export const firstFit = (from: number, to: number, fits: (index: number) => boolean): number | null =>
+  from > to || !fits(to) ? null : firstIndex(from, to, fits)

@@ -19,6 +19,17 @@ export function attempt<T>(read: () => T, otherwise: T): T {
 export const parseJson = (text: string): JsonValue | undefined =>
   attempt(() => JSON.parse(text) as JsonValue, undefined)
 
+/** Returns the first index from `low` that fits, or `high` if none does. If one fits, all later ones must. */
+export function firstIndex(low: number, high: number, fits: (index: number) => boolean): number {
+  let [first, end] = [low, high]
+  while (first < end) {
+    const middle = (first + end) >>> 1
+    if (fits(middle)) end = middle
+    else first = middle + 1
+  }
+  return first
+}
+
 /** `object[key]` would also return inherited fields, such as `constructor`. */
 export const ownField = <T>(object: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined

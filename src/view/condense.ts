@@ -1,5 +1,6 @@
 /** Applies a Condensation: removes whole units from the view and inserts its summary (U6). */
 
+import { firstIndex } from '../event/json.ts'
 import { hasText } from '../event/text.ts'
 import type { Condensation, CondensationSummaryEvent } from '../event/types.ts'
 import { type Entry, type EventEntry, eventKindOf, type UnitOrder } from '../log/entry.ts'
@@ -120,14 +121,11 @@ function containsEvent(unit: Unit, seq: number): boolean {
 }
 
 function hasPosition<T>(list: Vector<T>, seq: number, positionOf: (item: T) => number): boolean {
-  let low = 0
-  for (let high = list.length; low < high;) {
+  const first = firstIndex(0, list.length, (index) => {
     work.units += 1
-    const middle = (low + high) >>> 1
-    if (positionOf(list.get(middle) as T) < seq) low = middle + 1
-    else high = middle
-  }
-  const item = list.get(low)
+    return positionOf(list.get(index) as T) >= seq
+  })
+  const item = list.get(first)
   return item !== undefined && positionOf(item) === seq
 }
 

@@ -1,4 +1,4 @@
-import { attempt } from '../../event/json.ts'
+import { attempt, firstIndex } from '../../event/json.ts'
 import { splits } from '../text.ts'
 import { masksIn, type Masker } from './mask.ts'
 
@@ -210,13 +210,8 @@ function sourceRange(
   parts: readonly (readonly [start: number, end: number, sourceStart: number, sourceEnd: number])[],
   index: number,
 ): readonly [number, number] {
-  let low = 0
-  for (let high = parts.length; low < high;) {
-    const middle = (low + high) >>> 1
-    if ((parts[middle]?.[0] ?? Infinity) <= index) low = middle + 1
-    else high = middle
-  }
-  const [, end, sourceStart, sourceEnd] = parts[low - 1] ?? [0, 0, 0, 0]
+  const next = firstIndex(0, parts.length, (nth) => (parts[nth]?.[0] ?? Infinity) > index)
+  const [, end, sourceStart, sourceEnd] = parts[next - 1] ?? [0, 0, 0, 0]
   if (index < end) return [sourceStart, sourceEnd]
   const source = sourceEnd + index - end
   return [source, source + 1]

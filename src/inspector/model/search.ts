@@ -39,13 +39,3 @@ export function* matching(
 }
 
 export const isOpen = ({ text, hidden }: SearchFilter): boolean => text.trim() === '' && hidden.size === 0
-
-/** Returns the first index from `low` that fits, or `high` if none does. If one fits, all later ones must. */
-export function firstIndex(low: number, high: number, fits: (index: number) => boolean): number {
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (fits(middle)) high = middle
-    else low = middle + 1
-  }
-  return low
-}

@@ -5,7 +5,8 @@ import type { Entry } from '../../log/entry.ts'
 import { type Lanes, NO_COLUMN } from '../model/lanes.ts'
 import { captionOf, describe, differ, digits, Fold, roleOf } from './parts.tsx'
 import { lengthOf, type Reader, type Session } from './session.ts'
-import { firstIndex, kindCounts, type SearchFilter } from '../model/search.ts'
+import { firstIndex } from '../../event/json.ts'
+import { kindCounts, type SearchFilter } from '../model/search.ts'
 import { safe } from '../glimpse.ts'
 
 /** Height of a row in pixels, as in the style sheet. */

@@ -1,3 +1,5 @@
+import { firstIndex } from '../../event/json.ts'
+
 /** Every 16th timestamp is stored in full, so that a lookup reads at most 16. */
 const RESTART = 16
 const NO_CODE = 255
@@ -164,13 +166,8 @@ export function readKeys([positions, hashes, ends, bytes]: readonly Uint8Array[]
 }
 
 export function keyAt({ positions, texts }: KeyColumn, seq: number): string | null {
-  let low = 0
-  for (let high = positions.length; low < high;) {
-    const middle = (low + high) >>> 1
-    if ((positions[middle] as number) < seq) low = middle + 1
-    else high = middle
-  }
-  return positions[low] === seq ? texts.at(low) : null
+  const first = firstIndex(0, positions.length, (index) => (positions[index] as number) >= seq)
+  return positions[first] === seq ? texts.at(first) : null
 }
 
 /** A hash index from keys to positions, built on first use. Equal keys are allowed. */

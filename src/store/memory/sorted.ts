@@ -1,3 +1,5 @@
+import { firstIndex } from '../../event/json.ts'
+
 const CHUNK = 512
 
 export interface Range<T> {
@@ -76,16 +78,8 @@ export class SortedList<T> {
 }
 
 /** Returns the index of the first item that is not before the target, in a sorted list. O(log n). */
-export function firstFrom<T>(list: readonly T[], isBefore: (item: T) => boolean): number {
-  let low = 0
-  let high = list.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (isBefore(list[middle] as T)) low = middle + 1
-    else high = middle
-  }
-  return low
-}
+export const firstFrom = <T>(list: readonly T[], isBefore: (item: T) => boolean): number =>
+  firstIndex(0, list.length, (index) => !isBefore(list[index] as T))
 
 /** Yields the items of several walks in one strict order. O(log walks) per item. */
 export function* merge<T>(
