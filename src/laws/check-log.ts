@@ -111,11 +111,11 @@ const REPAIRS: Readonly<Record<LogWarning['code'], Repair>> = {
   ],
   duplicate_id: ['T6', (_, log, entry) => repeatedId(findEventIn(log, entry.id ?? ''), entry)],
   unknown_parent: ['T6', (_, log, entry) => unknownParent(log, entry)],
-  head_ignored: ['T6', (message) => `${message}; a correct server moves HEAD to an event that the log has`],
+  head_ignored: ['T6', (message) => `${message}; a correct server moves HEAD to an earlier event`],
   unreadable_timestamp: ['T6', (message) => `${message}; a correct server writes ISO 8601`],
   reply_not_placed: [
     'T6',
-    (message) => `the reply ${message}; a correct server appends a reply before so much else`,
+    (message) => `the reply is ${message}; a correct server appends the reply earlier`,
   ],
   nothing_completed: [
     'P12',
@@ -131,11 +131,11 @@ function reportRepairs(log: Log, entry: Entry, report: Report): void {
 }
 
 function repeatedId(first: Entry | undefined, entry: Entry): string {
-  const where = `${quote(entry.id)} is the id of the event at position ${first?.seq ?? 0}`
+  const where = `${quote(entry.id)} is already the id of the event at position ${first?.seq ?? 0}`
   const isSame = entryText(first) === entryText(entry)
   return isSame
-    ? `${where} already, with the same content; a correct server appends an event once`
-    : `${where} already, with other content; a correct server gives each event its own id`
+    ? `${where}, which has the same content; a correct server appends an event once`
+    : `${where}, which has other content; a correct server gives each event its own id`
 }
 
 const entryText = (entry: Entry | undefined): string =>
@@ -169,7 +169,7 @@ function checkCondensation({ above, entry, before }: LogStep, report: Report): v
       if (from < (plan.summaryIndex ?? 0)) summaryOffset -= eventCount(unit)
       const ids = Array.from(unitEvents(unit), ({ id }) => id)
       if (isPending(unit)) {
-        const why = `forgets ${quote(ids[0] ?? '')}, whose calls do not all have results`
+        const why = `the condensation forgets ${quote(ids[0] ?? '')} of a batch that still waits for a result`
         report('K1', entry, `${why}; a correct server condenses complete batches only`)
         continue
       }
@@ -179,7 +179,7 @@ function checkCondensation({ above, entry, before }: LogStep, report: Report): v
     }
   if (first !== null) {
     const count = unlisted === 1 ? 'another event is' : `${unlisted} other events are`
-    const what = `lists only a part of a unit or stretch, so that ${count} forgotten with it, first ${quote(first)}`
+    const what = `the condensation lists only part of a unit or stretch, so ${count} forgotten, too, first ${quote(first)}`
     report('V3', entry, `${what}; a correct server condenses between cut points`)
   } else if (plan.summaryIndex !== null) {
     // The offset counts view events except the listed ones, and must be at a border of stretches.
@@ -189,7 +189,7 @@ function checkCondensation({ above, entry, before }: LogStep, report: Report): v
       offset > remaining
         ? `beyond the ${remaining} remaining events of the view`
         : 'inside a reply or its thinking'
-    report('V3', entry, `its summary_offset ${offset} is ${where}; a correct server writes a cut point`)
+    report('V3', entry, `the summary_offset ${offset} is ${where}; a correct server writes a cut point`)
   }
 }
 
@@ -278,7 +278,7 @@ function checkAfterStop(
 ): void {
   if (responseIdOf(entry.event) === null || isCutOff(entry.event)) return
   if (stopped?.kind === 'InterruptEvent') {
-    const should = 'a correct server appends nothing of it, except the text that was cut off'
+    const should = 'a correct server appends nothing more of that reply, except the text that was cut off'
     report('I4', entry, `a reply continues after the interrupt ${quote(id)}; ${should}`)
     return
   }
@@ -297,7 +297,7 @@ function checkAfterStop(
 function checkFinished({ branch }: State, status: Entry, report: Report): void {
   for (const { entry } of eachPendingCall(branch.pendingCalls)) {
     const should = 'a correct server appends a result for every call first'
-    report('P1', status, `finished, although the call ${quote(entry.id)} has no result; ${should}`)
+    report('P1', status, `the run finished, although the call ${quote(entry.id)} has no result; ${should}`)
     return
   }
   const last = lastSent(branch.view)
@@ -306,10 +306,10 @@ function checkFinished({ branch }: State, status: Entry, report: Report): void {
   const early = event === null ? null : (earlyEndOf(event) ?? (isCutOff(event) ? 'cut off' : null))
   if (early !== null) {
     const should = 'a correct server continues, or ends in error'
-    report('I7', status, `finished, although the last reply ${quote(id)} was ${early}; ${should}`)
+    report('I7', status, `the run finished, although the last reply ${quote(id)} was ${early}; ${should}`)
   } else if (event?.kind === 'MessageEvent' && event.source !== 'agent' && isPrompted(branch)) {
     const should = 'a correct server calls the model again'
-    report('I2', status, `finished, although no final reply has read the message ${quote(id)}; ${should}`)
+    report('I2', status, `the run finished before a final reply read the message ${quote(id)}; ${should}`)
   }
 }
 
@@ -434,10 +434,10 @@ function firstPending(calls: State['branch']['pendingCalls']): PendingCall[] {
 function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: Report): void {
   const { event, branch, parent } = entry
   if (last === undefined || isCutOff(event) || !isOnPathIn(last, parent)) return
-  const reply = `of the reply ${quote(responseIdOf(event))}, as ${quote(last.id)} is`
+  const reply = `and ${quote(last.id)} belong to the reply ${quote(responseIdOf(event))}`
   if (event.kind === 'MessageEvent') {
     const should = 'a correct server writes the text of a reply with calls as the thought of its first call'
-    report('M7', entry, `this message is ${reply}, and is apart from its calls; ${should}`)
+    report('M7', entry, `this message ${reply}, but the message is apart from the calls; ${should}`)
     return
   }
   if (event.kind !== 'ActionEvent') return
@@ -447,10 +447,10 @@ function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: 
     .slice(-1)
     .some((unit) => unit.type === 'batch' && unit.responseId === event.llm_response_id)
   const why = open
-    ? 'but that has its results, or has the same tool_call_id'
-    : `but after ${parent?.event?.kind ?? 'a line that is not an event'}`
+    ? 'but the earlier call has its results, or has the same tool_call_id'
+    : `but this call follows ${parent?.event?.kind ?? 'a line that is not an event'}`
   const should = 'a correct server writes all calls of a reply before their results'
-  report('M7', entry, `this call is ${reply}, ${why}, so that the model is shown two replies; ${should}`)
+  report('M7', entry, `this call ${reply}, ${why}, so the model sees two replies; ${should}`)
 }
 
 /** Reports a result that ends no call (P4). */
@@ -508,7 +508,7 @@ function watchConsent(report: Report): ConsentWatch {
       if (!isCallEntry(call)) continue
       if (!isOpen(before.branch, call) && isOnPathIn(call, before.log.head)) {
         const should = 'a correct server executes pending calls only'
-        report('P8', entry, `the call ${quote(call.id)} starts, and already has its result; ${should}`)
+        report('P8', entry, `the call ${quote(call.id)} starts, but already has its result; ${should}`)
       } else if (startedIn.get(call.id) === turn) {
         const should = 'a correct server executes a call once, unless it is requested again'
         report('P6', entry, `the call ${quote(call.id)} starts twice; ${should}`)

@@ -95,7 +95,7 @@ function checkRecord({ before, entry }: LogStep, report: Report): void {
     report(
       'M14',
       entry,
-      `the record of this reply ${what}; a correct server writes the record that a reader of replies returns`,
+      `the record of this reply ${what}; a correct server writes the record that a reader such as fromAnthropic returns`,
     )
   }
   const after: unknown = reply?.after
@@ -103,8 +103,8 @@ function checkRecord({ before, entry }: LogStep, report: Report): void {
   const named = typeof after === 'string' ? findEventIn(before.log, after) : undefined
   if (named?.canBeHead === true) return
   const what = typeof after === 'string' ? quote(after) : 'a value that is not an id'
-  const should = 'a correct server names the event that was under HEAD when it called the model'
-  report('M15', entry, `the reply records a request at ${what}, which is not before it; ${should}`)
+  const should = 'a correct server records the event that was HEAD when it called the model'
+  report('M15', entry, `the reply records a request at ${what}, which is not an earlier event; ${should}`)
 }
 
 function recordIn(event: Event): unknown {
@@ -148,10 +148,10 @@ function checkSigned(
     })
     if (wasValid && changedSince(state, branch)) continue
     const [law, why] = wasValid
-      ? (['M15', 'the prefix before it is not what its model was sent'] as const)
+      ? (['M15', 'the log before it no longer matches the request that its model received'] as const)
       : ([
           'M13',
-          'the log does not contain what its model was sent, so the request was masked or cut, or the log was changed',
+          'the log does not match the request that its model received: the request was masked or cut, or the log was changed',
         ] as const)
     const should = 'a correct server appends, and changes the past only by a condensation or a system prompt'
     report(law, entry, `the signed parts of this reply can no longer be sent: ${why}; ${should}`)

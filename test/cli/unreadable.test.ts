@@ -64,10 +64,10 @@ it('`fromSystem` reports text over the maximum length of a string', () => {
 
 describe('a file in an unsupported format', () => {
   it.each<[string, Buffer, string]>([
-    ['first.db', Buffer.from('SQLite format 3\0 and more'), 'is a SQLite database: use --db'],
-    ['a.jsonl.gz', gzipSync(`${A}\n`), 'is compressed with gzip: unpack it first'],
-    ['le.jsonl', Buffer.from(`\ufeff${A}\n`, 'utf16le'), 'is UTF-16 text: save it as UTF-8'],
-    ['be.json', Buffer.from(`\ufeff${A}\n`, 'utf16le').swap16(), 'is UTF-16 text: save it as UTF-8'],
+    ['first.db', Buffer.from('SQLite format 3\0 and more'), 'is a SQLite database; use --db'],
+    ['a.jsonl.gz', gzipSync(`${A}\n`), 'is compressed with gzip; unpack it first'],
+    ['le.jsonl', Buffer.from(`\ufeff${A}\n`, 'utf16le'), 'is UTF-16 text; save it as UTF-8'],
+    ['be.json', Buffer.from(`\ufeff${A}\n`, 'utf16le').swap16(), 'is UTF-16 text; save it as UTF-8'],
   ])('is rejected with the name of the format: %s', async (name, bytes, message) => {
     const file = folder({ [name]: bytes })(name)
     for (const [word, stdin] of [
@@ -86,6 +86,6 @@ describe('a file in an unsupported format', () => {
     const { code, err } = await colloquy(['check', folder({ 'a.zip': bytes })('a.zip')])
     expect(code).toBe(1)
     expect(err).toContain('pass a session as a file')
-    expect((await colloquy(['check', '-'], { stdin: bytes })).err).toContain('a zip: pass it as a file')
+    expect((await colloquy(['check', '-'], { stdin: bytes })).err).toContain('a zip; pass it as a file')
   })
 })

@@ -49,7 +49,7 @@ const split: FieldBug = {
   log: [task, list, listed, read, readIt, done],
   healthy: [task, list, read, listed, readIt, done],
   kind: 'split_batch',
-  pattern: /of the reply "r1", as "list" is.*the model is shown two replies/,
+  pattern: /"list" belong to the reply "r1".*the model sees two replies/,
   ids: ['read'],
 }
 

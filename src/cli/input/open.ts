@@ -31,11 +31,11 @@ const ZIP = Buffer.from('PK\u0003\u0004')
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
 const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
-  { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
-  { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
-  { start: ZIP, what: 'a zip: pass it as a file, not on standard input' },
-  { start: Buffer.from([0xff, 0xfe]), what: 'UTF-16 text: save it as UTF-8' },
-  { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text: save it as UTF-8' },
+  { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database; use --db' },
+  { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip; unpack it first' },
+  { start: ZIP, what: 'a zip; pass it as a file, not on standard input' },
+  { start: Buffer.from([0xff, 0xfe]), what: 'UTF-16 text; save it as UTF-8' },
+  { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text; save it as UTF-8' },
 ]
 
 /** @throws FileError for an unsupported format; the errors of the file system. */
