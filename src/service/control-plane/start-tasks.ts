@@ -408,8 +408,9 @@ export class StartTasks {
     const { status, status_detail } = await sandboxes.settled(id, sandboxTimeout, signal)
     signal.throwIfAborted()
     if (status === 'RUNNING') return
-    const what = status === 'STARTING' ? `did not start within ${sandboxTimeout} ms` : `is ${status}`
-    throw new HttpProblem(409, `The sandbox ${what}${status_detail === null ? '.' : `: ${status_detail}`}`)
+    const end = status_detail === null ? '.' : `: ${status_detail}`
+    if (status !== 'STARTING') throw new HttpProblem(409, `The sandbox is ${status}${end}`)
+    throw new HttpProblem(409, `The sandbox did not start within ${sandboxTimeout} ms${end}`)
   }
 
   async #fail(job: Job<StoredTask>, error: unknown, step: TakeStep): Promise<void> {

@@ -288,10 +288,9 @@ export const mcpOperations = (settings: Settings): Operation[] => {
     const diff = { mcp_config: { [key]: server as JsonObject | null } }
     const now = await settings.change({ agent_settings_diff: diff }, ({ agent_settings: { mcp_config } }) => {
       if ((isObject(mcp_config) && Object.hasOwn(mcp_config, key)) === mustExist) return
-      const name = `MCP server ${JSON.stringify(key)}`
       throw mustExist
-        ? new HttpProblem(404, `${name} was not found.`)
-        : new HttpProblem(409, `${name} already exists. Change it with PATCH.`)
+        ? new HttpProblem(404, `MCP server ${JSON.stringify(key)} was not found.`)
+        : new HttpProblem(409, `MCP server ${JSON.stringify(key)} already exists. Change it with PATCH.`)
     })
     return shownSettings(now, request)
   }
