@@ -381,22 +381,22 @@ interface PlannedCall {
   readonly arguments: string
 }
 
-const plannedCall = (): fc.Arbitrary<PlannedCall> =>
-  fc.constantFrom<PlannedCall>(
-    { tool: 'terminal', action: { kind: 'TerminalAction', command: 'ls' }, arguments: '{"command":"ls"}' },
-    { tool: 'think', action: { kind: 'ThinkAction', thought: 'hm' }, arguments: '{"thought":"hm"}' },
-    { tool: 'mine', action: { kind: 'ClientAction_mine', depth: 2 }, arguments: '{"depth":2}' },
-    { tool: 'nope', action: null, arguments: '{"depth":' },
-  )
+const plannedCall = fc.constantFrom<PlannedCall>(
+  { tool: 'terminal', action: { kind: 'TerminalAction', command: 'ls' }, arguments: '{"command":"ls"}' },
+  { tool: 'think', action: { kind: 'ThinkAction', thought: 'hm' }, arguments: '{"thought":"hm"}' },
+  { tool: 'mine', action: { kind: 'ClientAction_mine', depth: 2 }, arguments: '{"depth":2}' },
+  { tool: 'nope', action: null, arguments: '{"depth":' },
+)
 
-type AnswerForm = 'result' | 'working' | 'failure' | 'rejected' | 'blocked' | 'error'
+const FORMS = ['result', 'result', 'result', 'working', 'failure', 'rejected', 'blocked', 'error'] as const
 
-const form = (): fc.Arbitrary<AnswerForm> =>
-  fc.constantFrom('result', 'result', 'result', 'working', 'failure', 'rejected', 'blocked', 'error')
+type AnswerForm = (typeof FORMS)[number]
+
+const form = fc.constantFrom(...FORMS)
 
 const oneIn = (count: number): fc.Arbitrary<boolean> => fc.nat(count - 1).map((n) => n === 0)
 
-const meanwhile = () => weighed([4, always(null)], [1, shape({ content: plainContent, position: fc.nat(1) })])
+const meanwhile = weighed([4, always(null)], [1, shape({ content: plainContent, position: fc.nat(1) })])
 
 const of = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary })
 
@@ -413,7 +413,7 @@ const COMMANDS = {
   respond: of(
     90,
     shape({
-      calls: fc.array(plannedCall(), { minLength: 1, maxLength: 3 }),
+      calls: fc.array(plannedCall, { minLength: 1, maxLength: 3 }),
       text: fc.option(words),
       thinking: weighed<readonly ThinkingBlock[]>(
         [2, always([])],
@@ -421,23 +421,23 @@ const COMMANDS = {
       ),
       confirm: oneIn(4),
       searches: oneIn(5),
-      meanwhile: meanwhile(),
+      meanwhile,
     }),
   ),
   result: of(
     108,
     shape({
       n: fc.nat(2),
-      form: form(),
+      form,
       content: weighed<readonly Content[]>([6, plainContent], [1, always([])]),
     }),
   ),
-  settle: of(54, shape({ form: form(), content: plainContent })),
+  settle: of(54, shape({ form, content: plainContent })),
   reply: of(
     27,
     shape({
       content: plainContent,
-      meanwhile: meanwhile(),
+      meanwhile,
       /** Whether a search pauses the reply, and whether the reply then continues. */
       pauses: fc.constantFrom('no', 'no', 'yes', 'and_goes_on', 'and_goes_on'),
     }),
@@ -475,13 +475,12 @@ type CommandOf<K extends keyof typeof COMMANDS> = { readonly do: K } & FieldsOf<
 
 type Command = { [K in keyof typeof COMMANDS]: CommandOf<K> }[keyof typeof COMMANDS]
 
-const command = (): fc.Arbitrary<Command> =>
-  fc.oneof(
-    ...Object.entries(COMMANDS).map(([name, { weight, arbitrary }]) => ({
-      weight,
-      arbitrary: (arbitrary as fc.Arbitrary<object>).map((fields) => ({ do: name, ...fields }) as Command),
-    })),
-  )
+const command: fc.Arbitrary<Command> = fc.oneof(
+  ...Object.entries(COMMANDS).map(([name, { weight, arbitrary }]) => ({
+    weight,
+    arbitrary: (arbitrary as fc.Arbitrary<object>).map((fields) => ({ do: name, ...fields }) as Command),
+  })),
+)
 
 interface LegalPlan {
   /** Whether every event names its parent, as in logs of live servers. If not, no event names a parent. */
@@ -499,7 +498,7 @@ export interface LegalLength {
 
 function legalPlan({ minCommands = 0, maxCommands }: LegalLength = {}): fc.Arbitrary<LegalPlan> {
   const commands = (maxLength: number) =>
-    fc.array(command(), { minLength: minCommands, maxLength, size: 'max' })
+    fc.array(command, { minLength: minCommands, maxLength, size: 'max' })
   return shape<LegalPlan>({
     stamped: fc.boolean(),
     reusedCallIds: fc.boolean(),

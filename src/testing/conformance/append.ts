@@ -92,17 +92,13 @@ export const APPEND_VERSION: readonly Check[] = [
     )
   }),
   ...alsoInTwoProcesses(
-    [
-      'append: exactly one of many writers with the same expected version wins',
-      'append: exactly one of many writers in two processes with the same expected version wins',
-    ],
+    'append: exactly one of many writers with the same expected version wins',
+    'append: exactly one of many writers in two processes with the same expected version wins',
     racesHaveOneWinner,
   ),
   ...alsoInTwoProcesses(
-    [
-      'append: concurrent writers without an expected version all succeed, on one branch',
-      'append: concurrent writers of two processes without an expected version all succeed, on one branch',
-    ],
+    'append: concurrent writers without an expected version all succeed, on one branch',
+    'append: concurrent writers of two processes without an expected version all succeed, on one branch',
     allLandInLine,
   ),
   it('append: the same event from many concurrent writers is appended once', async (store, id) => {

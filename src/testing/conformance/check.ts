@@ -76,7 +76,8 @@ export const someOf = <T extends object>(
 export const large = (name: string, run: Run): Check => ({ ...test(name, run), large: true })
 
 export const alsoInTwoProcesses = (
-  [alone, together]: readonly [string, string],
+  alone: string,
+  together: string,
   run: (store: Store, other: Store, trial: Trial) => Promise<void>,
 ): Check[] => [
   test(alone, (store, trial) => run(store, store, trial)),

@@ -168,10 +168,8 @@ export const SNAPSHOTS: readonly Check[] = [
     await has(store, id, [part(0, 1)], 'after invalid saves')
   }),
   ...alsoInTwoProcesses(
-    [
-      'snapshot: concurrent complete saves leave one whole snapshot at any time',
-      'snapshot: concurrent complete saves of two processes leave one whole snapshot at any time',
-    ],
+    'snapshot: concurrent complete saves leave one whole snapshot at any time',
+    'snapshot: concurrent complete saves of two processes leave one whole snapshot at any time',
     neverMixes,
   ),
   reopening('reopen: a snapshot is there, as it was saved last', async (store, { reopen }) => {

@@ -74,17 +74,13 @@ async function followsDeletion(watching: Store, writing: Store, trial: Trial): P
 
 export const WATCHING: readonly Check[] = [
   ...alsoInTwoProcesses(
-    [
-      'watch: an append notifies the watchers of the conversation',
-      'watch: an append in another process notifies the watchers',
-    ],
+    'watch: an append notifies the watchers of the conversation',
+    'watch: an append in another process notifies the watchers',
     isWoken,
   ),
   ...alsoInTwoProcesses(
-    [
-      'watch: a deletion, and recreation with the same id, notify the watchers',
-      'watch: a deletion in another process, and recreation with the same id, notify the watchers',
-    ],
+    'watch: a deletion, and recreation with the same id, notify the watchers',
+    'watch: a deletion in another process, and recreation with the same id, notify the watchers',
     followsDeletion,
   ),
   test('watch: an append to any conversation notifies a watcher of all conversations', areAllWoken),
