@@ -26,9 +26,9 @@ export const openCallsOf = ({ branch }: Pick<State, 'branch'>): EventEntry<Actio
   listPendingCallsIn(branch.pendingCalls).map(({ entry }) => entry)
 
 /**
- * Returns a PauseEvent if something could run, else an empty list (design section 3). A paused conversation
- * gets another PauseEvent after a new message. It also gets one while a run is `live`, because that run may
- * have been requested after the first pause. O(1).
+ * Returns a PauseEvent if the status is idle or running, else an empty list (design section 3). A paused
+ * conversation gets another PauseEvent after a new message. It also gets one while a run is `live`, because
+ * that run may have been requested after the first pause. O(1).
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */

@@ -24,7 +24,7 @@ export interface HookOutcome {
   readonly reason?: string
   /** Text for the model. Ignored when the hook blocks. */
   readonly additionalContext?: string
-  /** Default: whether the exit code is 0. */
+  /** Whether the hook succeeded. Default: true if the exit code is 0. */
   readonly success?: boolean
   /** Default: 2 when the hook blocks, 1 when `success` is false, else 0. */
   readonly exitCode?: number

@@ -33,7 +33,7 @@ export interface ConversationRecord {
   readonly headId: string | null
 }
 
-/** Omitted fields are null, false or empty. */
+/** A conversation to create. Omitted fields are null, false or empty. */
 export interface NewConversation {
   readonly id: string
   readonly title?: string | null

@@ -258,12 +258,12 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * run one after another. So if two complete snapshots are saved, the store never contains a mixture of
    * both. A save changes no record and wakes no watch.
    *
-   * A snapshot only saves the time of a replay, so losing one does no harm. The store does not interpret the
+   * A snapshot only makes a replay unnecessary, so losing one does no harm. The store does not interpret the
    * bytes. A caller that loads them must check that they match the log. The bytes must not change until the
    * call resolves. O(bytes).
    * @throws `unknown_conversation`, even if `parts` is empty; `invalid_argument` for a part number that is
-   *   repeated or not an integer from 0 to 2³¹ - 1, a value that is not bytes, and a part of more than
-   *   128 MiB.
+   *   repeated or not an integer from 0 to 2³¹ - 1, a value that is not bytes, and a part of more than 128
+   *   MiB.
    */
   saveSnapshot(
     conversationId: string,
@@ -392,8 +392,8 @@ export interface AppendOptions {
    * effects must be in `tx`. It must not end the transaction. It must not call the store or the conversation,
    * because both wait until `within` returns. In SQLite it must be synchronous; PostgreSQL awaits it, within
    * the store's `timeout`.
-   * @throws `invalid_argument` in a store without a database, over a PostgreSQL client that cannot hold a
-   *   transaction, if it returns a promise in SQLite, and if it ended the transaction.
+   * @throws `invalid_argument` if the store has no database, if the PostgreSQL client cannot hold a
+   *   transaction, if `within` returns a promise in SQLite, and if `within` ended the transaction.
    * @example
    * const within = (tx: { exec(sql: string): unknown }) => tx.exec("INSERT INTO note (text) VALUES ('Hello')")
    */

@@ -168,7 +168,7 @@ export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Pag
 export const compareItems = (a: ItemPlace, b: ItemPlace): number =>
   compareIds(a.key, b.key) || compareIds(a.id, b.id)
 
-/** Returns at most `limit` due items, the longest due first. O(n log n). */
+/** Returns at most `limit` due items, in the order of their due times. O(n log n). */
 export const dueItems = (items: Iterable<Item>, now: number, limit: number): Item[] =>
   [...items]
     .filter(({ dueAt }) => dueAt !== null && dueAt <= now)
