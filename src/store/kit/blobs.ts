@@ -46,14 +46,9 @@ export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
  * replaceStrings(fact, blobsOf(fact), () => blobText(hash)).llm_message.content[0].text.slice(0, 14) // 'colloquy:blob/'
  */
 export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
-  if (!hasLargeString(fact)) return null
-  const matches: LargeString[] = []
-  collect(fact, [], digests ?? new Map(), matches)
-  if (matches.length === 0) return null
-  return {
-    body: JSON.stringify(replaceStrings(fact as object as JsonValue, matches, () => '')),
-    strings: matches,
-  }
+  const strings = blobsOf(fact, digests)
+  if (strings.length === 0) return null
+  return { body: JSON.stringify(replaceStrings(fact as object as JsonValue, strings, () => '')), strings }
 }
 
 export const referencesText = (strings: readonly BlobReference[]): string =>
@@ -67,11 +62,11 @@ export const readReferences = (text: string): BlobReference[] =>
     bytes,
   }))
 
-const NO_STRINGS: readonly LargeString[] = []
-
 /** Returns the long strings of a body, in field order. O(values), and O(characters) of the strings. */
-export function blobsOf(fact: Fact, digests?: Digests): readonly LargeString[] {
-  return splitBody(fact, digests)?.strings ?? NO_STRINGS
+export function blobsOf(fact: Fact, digests: Digests = new Map()): readonly LargeString[] {
+  const strings: LargeString[] = []
+  if (hasLargeString(fact)) collect(fact, [], digests, strings)
+  return strings
 }
 
 /**

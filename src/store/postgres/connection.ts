@@ -84,10 +84,6 @@ export class Connection {
     this.#prepare = options.prepare ?? options.client === undefined
   }
 
-  get closed(): boolean {
-    return this.#closed
-  }
-
   checkOpen(): void {
     if (this.#closed) throw storeClosed()
   }

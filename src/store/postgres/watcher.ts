@@ -208,12 +208,10 @@ export class Watcher {
   #timer: ReturnType<typeof setInterval> | null = null
   #looking: Promise<void> | null = null
   /**
-   * Conversations whose watch has begun since the last poll began. A watch that begins during a poll waits
-   * for the next poll, because the running query may have read older rows.
+   * Conversations to poll next. A watch that begins during a poll waits for the next poll, because the
+   * running query may have read older rows.
    */
-  #begun = new Set<string>()
-  #allDue = false
-  #isAtAll = false
+  #due = new Set<string>()
   #skipped = 0
 
   constructor(connection: Connection, options: PostgresStoreOptions) {
@@ -253,7 +251,7 @@ export class Watcher {
       this.#timer = setInterval(() => this.#tick(), this.#interval)
       this.#timer.unref?.()
     }
-    this.#begun.add(conversationId)
+    this.#due.add(conversationId)
     this.#look()
     return end
   }
@@ -272,35 +270,31 @@ export class Watcher {
 
   #tick(): void {
     this.#skipped += 1
-    if (this.#isAtAll || (this.#listener?.hears === true && this.#skipped < RARELY)) return
+    if (this.#looking !== null || (this.#listener?.hears === true && this.#skipped < RARELY)) return
     this.#lookAtAll()
   }
 
   #lookAtAll(): void {
     this.#skipped = 0
-    this.#allDue = true
+    for (const id of this.#watches.ids()) this.#due.add(id)
+    for (const id of this.#seen.keys()) if (!this.#due.has(id)) this.#seen.delete(id)
     this.#look()
   }
 
   #look(): void {
-    this.#looking ??= this.#lookOn()
+    if (this.#due.size > 0) this.#looking ??= this.#lookOn()
   }
 
   async #lookOn(): Promise<void> {
-    while (this.#allDue || this.#begun.size > 0) {
-      this.#isAtAll = this.#allDue
-      const ids = this.#isAtAll ? new Set(this.#watches.ids()) : this.#begun
-      if (this.#isAtAll) for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id)
-      this.#allDue = false
-      this.#begun = new Set()
+    while (this.#due.size > 0) {
+      const ids = this.#due
+      this.#due = new Set()
       await this.#compare(ids)
     }
-    this.#isAtAll = false
     this.#looking = null
   }
 
   async #compare(ids: ReadonlySet<string>): Promise<void> {
-    if (ids.size === 0) return
     try {
       const rows = await this.#connection.queryInBackground<{ readonly id: string; readonly state: string }>(
         `SELECT conversation_id AS id, version || ' ' || number AS state FROM ${this.#connection.schema}.log

@@ -40,6 +40,9 @@ interface LeaseRow {
   readonly expires: Bigint
 }
 
+/** Returns the id, or '', which no conversation has, for an invalid id: a database would change it. */
+const legal = (id: string): string => (isLegalId(id) ? id : '')
+
 export function conversationWork(d: Dialect, clock: () => bigint | null) {
   const table = (name: Table): Statement => statement(d.table(name))
   const [conversation, log, tag] = [table('conversation'), table('log'), table('tag')]
@@ -59,7 +62,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   const locked = (id: string): Statement =>
     sql`(SELECT number AS log_number FROM ${log} WHERE conversation_id = ${id}${lock}) AS current`
   const numberOf = (id: string): Statement =>
-    sql`(SELECT l.number FROM ${log} AS l WHERE l.conversation_id = ${id})`
+    sql`(SELECT l.number FROM ${log} AS l WHERE l.conversation_id = ${legal(id)})`
 
   const insertTags = (id: string, tags: ConversationRecord['tags']): Statement =>
     sql`INSERT INTO ${tag} (number, conversation_id, name, value, created_at)
@@ -103,7 +106,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   }
 
   function* find(id: string): Work<ConversationRecord | null> {
-    const row = isLegalId(id) ? yield* first<RecordRow>(select, id) : undefined
+    const row = yield* first<RecordRow>(select, legal(id))
     return row === undefined ? null : readRecord(row)
   }
 
@@ -118,7 +121,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     patch: ConversationPatch,
     options: UpdateOptions = {},
   ): Work<ConversationRecord> {
-    const before = yield* first<RecordRow>(select, isLegalId(id) ? id : '')
+    const before = yield* first<RecordRow>(select, legal(id))
     if (before === undefined) throw unknownConversation(id)
     const record = patchRecord(readRecord(before), patch, 0n, options)
     const { title, tags } = record
@@ -295,9 +298,8 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   }
 
   function* findLease(conversationId: string): Work<Lease | null> {
-    if (!isLegalId(conversationId)) return null
     const row = yield* first<LeaseRow>(
-      sql`SELECT ${leaseColumns} FROM ${log} WHERE conversation_id = ${conversationId} AND lease_owner IS NOT NULL`,
+      sql`SELECT ${leaseColumns} FROM ${log} WHERE conversation_id = ${legal(conversationId)} AND lease_owner IS NOT NULL`,
     )
     return row === undefined ? null : leaseOf(row)
   }
@@ -322,20 +324,17 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     const save = (one: SnapshotPart): Statement => sql`INSERT INTO ${part} (number, generation, part, bytes)
       SELECT changed.number, changed.generation, CAST(${one.part} AS int), ${one.bytes} FROM changed WHERE true
       ON CONFLICT (number, generation, part) DO UPDATE SET bytes = excluded.bytes`
-    const row =
-      isLegalId(conversationId) &&
-      (yield* change(
-        sql`INSERT INTO ${snapshot} AS s (number, generation)
-        SELECT number, 1 FROM ${conversation} WHERE conversation_id = ${conversationId}
-        ON CONFLICT (number) DO UPDATE SET generation = s.generation + ${Number(complete)}
-        RETURNING number, generation`,
-        [...(complete ? [removeOthers] : []), ...parts.map(save)],
-      ))
-    if (row === undefined || row === false) throw unknownConversation(conversationId)
+    const row = yield* change(
+      sql`INSERT INTO ${snapshot} AS s (number, generation)
+      SELECT number, 1 FROM ${conversation} WHERE conversation_id = ${legal(conversationId)}
+      ON CONFLICT (number) DO UPDATE SET generation = s.generation + ${Number(complete)}
+      RETURNING number, generation`,
+      [...(complete ? [removeOthers] : []), ...parts.map(save)],
+    )
+    if (row === undefined) throw unknownConversation(conversationId)
   }
 
   function* loadSnapshot(conversationId: string): Work<SnapshotPart[]> {
-    if (!isLegalId(conversationId)) return []
     const number = numberOf(conversationId)
     const rows = yield* all<SnapshotPart>(
       sql`SELECT p.part, p.bytes FROM ${part} AS p WHERE p.number = ${number}
@@ -346,7 +345,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   }
 
   function* deleteSnapshot(conversationId: string): Work<boolean> {
-    if (!isLegalId(conversationId)) return false
     const number = numberOf(conversationId)
     const parts = yield* first<{ readonly count: Bigint }>(
       sql`SELECT count(*) AS count FROM ${part} AS p WHERE p.number = ${number}`,
