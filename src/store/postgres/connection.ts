@@ -149,17 +149,20 @@ export class Connection {
     values: readonly SqlValue[],
     work: (row: Row | undefined, connection: PostgresClient) => Promise<boolean>,
   ): Promise<Row | undefined> => {
-    const client = await this.open().catch((error: unknown) => {
-      throw toStoreError(error)
-    })
-    const steps = (connection: PostgresClient): Promise<Row | undefined> =>
-      this.#steps(connection, numbered(sql), values.map(sentValue), work)
+    const client = await storeErrors(this.open())
+    const steps = async (connection: PostgresClient): Promise<Row | undefined> => {
+      const [row] = (await storeErrors(connection.query(numbered(sql), values.map(sentValue)))).rows as Row[]
+      const isNew = await inTime(work(row, connection), this.#timeout)
+      // Fails if a statement of the work has failed: COMMIT would then roll back silently.
+      const { rows } = await storeErrors(connection.query(IS_ENDED))
+      const isEnded = (rows[0] as { readonly ended: boolean } | undefined)?.ended === true
+      if (isNew && isEnded) throw invalidWithin('must not end the transaction')
+      return row
+    }
     const run = (connection: PostgresClient): Promise<Row | undefined> =>
       inTransaction(connection, () => steps(connection))
     if (isPool(client)) {
-      const connection = await client.connect().catch((error: unknown) => {
-        throw toStoreError(error)
-      })
+      const connection = await storeErrors(client.connect())
       // After a failure, a transaction may be open, or the work may still be running.
       let isBroken = true
       try {
@@ -187,21 +190,6 @@ export class Connection {
       const sent = connection.query(numbered(step.sql), step.values.map(sentValue))
       return (await storeErrors(sent)).rows as object[]
     })
-  }
-
-  async #steps<Row extends object>(
-    client: PostgresClient,
-    text: string,
-    values: unknown[],
-    work: (row: Row | undefined, connection: PostgresClient) => Promise<boolean>,
-  ): Promise<Row | undefined> {
-    const [row] = (await storeErrors(client.query(text, values))).rows as Row[]
-    const isNew = await inTime(work(row, client), this.#timeout)
-    // Fails if a statement of the work has failed: COMMIT would then roll back silently.
-    const { rows } = await storeErrors(client.query(IS_ENDED))
-    const isEnded = (rows[0] as { readonly ended: boolean } | undefined)?.ended === true
-    if (isNew && isEnded) throw invalidWithin('must not end the transaction')
-    return row
   }
 
   /** Distinguishes a user without write permission from one without read permission. */

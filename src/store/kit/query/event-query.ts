@@ -116,10 +116,8 @@ export function checkReadOptions(options: ReadOptions): {
 }
 
 function kindsOf(filter: EventFilter, messagesOnly: boolean): ReadonlySet<EventKind> | null {
-  const { kinds = null, excludeKinds = null } = filter
-  if (kinds === null && excludeKinds === null && !messagesOnly) return null
-  const requested = kindList('kinds', kinds)
-  const excluded = kindList('excludeKinds', excludeKinds) ?? []
+  const requested = kindList('kinds', filter.kinds)
+  const excluded = kindList('excludeKinds', filter.excludeKinds) ?? []
   if (requested === null && excluded.length === 0 && !messagesOnly) return null
   const fits = (kind: EventKind): boolean =>
     (requested?.includes(kind) ?? true) &&
