@@ -60,21 +60,11 @@ const comparePositions = (a: TextRow, b: TextRow): number =>
   a.position < b.position ? -1 : a.position > b.position ? 1 : 0
 
 class MemoryTexts {
-  readonly #isOn: boolean
   readonly #rows = new SortedList(comparePositions)
   readonly #byPosition = new Map<bigint, TextRow>()
   readonly #byConversation = new Map<Kept, TextRow[]>()
 
-  constructor(isOn: boolean) {
-    this.#isOn = isOn
-  }
-
-  refuseWhenOff(): void {
-    if (!this.#isOn) noFullText()
-  }
-
   add(stored: Kept, added: readonly Pick<PlacedEvent, 'event' | 'time' | 'node'>[]): void {
-    if (!this.#isOn) return
     const rows = this.#byConversation.get(stored) ?? []
     this.#byConversation.set(stored, rows)
     for (const { event, time, node } of added) {
@@ -100,7 +90,6 @@ class MemoryTexts {
   }
 
   search(query: TextQuery): TextPage {
-    this.refuseWhenOff()
     const checked = checkTextQuery(query)
     const result = findTextPage(checked, this.#source(checked)).next()
     // The source never yields, so the first `next` returns the result.
@@ -419,7 +408,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
   const items = new MemoryItems(clock)
   const feed = new MemoryFeed(checkFeedRows(options.feedRows))
   const watches = new kit.Watches()
-  const texts = new MemoryTexts(options.fullText === true)
+  const texts = options.fullText === true ? new MemoryTexts() : null
   let closed = false
   const open = <T>(stored: T): T => {
     if (!closed) return stored
@@ -454,7 +443,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       const headId = head?.id ?? null
       if (decision.added.length > 0) {
         writeDecision(log, decision)
-        texts.add(stored, decision.added)
+        texts?.add(stored, decision.added)
         const updatedAt = kit.laterOf(record.updatedAt, clock())
         conversations.appended(stored, Object.freeze({ ...record, version, headId, updatedAt }))
         feed.add(conversationId, kit.FEED_CHANGE.events, version - decision.added.length, version)
@@ -472,8 +461,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
         return [row as LogRow, one.after]
       })
       replaceFacts(log, replaced)
-      texts.remove(stored)
-      texts.add(stored, log.rows)
+      texts?.remove(stored)
+      texts?.add(stored, log.rows)
       stored.snapshot.clear()
     },
 
@@ -512,10 +501,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       return log === undefined ? 0 : countLog(log, checked)
     },
 
-    searchText: async (query) => open(texts).search(query),
+    searchText: async (query) => (open(texts) ?? noFullText()).search(query),
 
     async textIndex() {
-      open(texts).refuseWhenOff()
+      if (open(texts) === null) noFullText()
       return { indexed: conversations.events, total: conversations.events }
     },
 
@@ -557,7 +546,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       const stored = open(conversations).find(id)
       if (stored === undefined) return false
       conversations.delete(stored)
-      texts.remove(stored)
+      texts?.remove(stored)
       feed.add(id, kit.FEED_CHANGE.deleted)
       feed.trim(heldPositions(items.followers()), startOf)
       watches.wake(id)
