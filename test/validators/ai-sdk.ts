@@ -1,6 +1,13 @@
 /** Validates AI SDK model messages, also with the SDK's own schema. */
 
-import { modelMessageSchema } from 'ai'
+import {
+  assistantModelMessageSchema,
+  modelMessageSchema,
+  systemModelMessageSchema,
+  toolModelMessageSchema,
+  userModelMessageSchema,
+} from 'ai'
+import { ownField } from '../../src/event/json.ts'
 import { isExecuted, shape, type View, viewOf } from './ai-sdk-form.ts'
 import {
   asList,
@@ -28,6 +35,14 @@ export function validateAiSdk(request: unknown): Violation[] {
   return judge(aiSdkRules, viewOf(request))
 }
 
+/** Members of `modelMessageSchema`. The whole schema collects errors of its other members before one fits. */
+const SCHEMA_OF_ROLE = {
+  system: systemModelMessageSchema,
+  user: userModelMessageSchema,
+  assistant: assistantModelMessageSchema,
+  tool: toolModelMessageSchema,
+}
+
 export const aiSdkRules: Rules<View> = {
   'json-only': [
     'The messages are plain JSON, except URL objects where the SDK expects them.',
@@ -51,6 +66,10 @@ export const aiSdkRules: Rules<View> = {
     'ai: modelMessageSchema',
     function* ({ request }) {
       for (const [index, message] of asList(request).entries()) {
+        const { role } = asObject(message)
+        const member =
+          typeof role === 'string' ? ownField<typeof modelMessageSchema>(SCHEMA_OF_ROLE, role) : null
+        if (member?.safeParse(message).success === true) continue
         const parsed = modelMessageSchema.safeParse(message)
         if (!parsed.success) yield { path: `messages[${index}]`, message: parsed.error.message }
       }
