@@ -488,10 +488,7 @@ export class Conversation {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, content, outcome)))
   }
 
-  /**
-   * Aborts a call's work, even in another process, and completes the call as cancelled. @throws as
-   * `complete`.
-   */
+  /** Aborts a call's work, even in another process; the call ends as cancelled. @throws as `complete`. */
   async cancel(callId: string, reason = 'The call was cancelled.'): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, reason, 'cancelled')))
   }
