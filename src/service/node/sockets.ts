@@ -25,15 +25,12 @@ import type { Service } from '../service.ts'
 import { type Admission, admit, Budget } from './budget.ts'
 import { refuseUpgrade } from './plain-answer.ts'
 
-interface ConnectionParts {
+interface ConnectionParts extends Pick<UpgradeRequest, 'admission' | 'channel' | 'url'> {
   readonly live: Live
   readonly identify: Identify
   readonly keys: KeyWatch
   readonly socket: WebSocket
   readonly raw: Duplex
-  readonly admission: Admission
-  readonly channel: Channel
-  readonly query: URLSearchParams
   readonly limits: SocketLimits
   readonly inbound: Budget
   readonly outbound: Budget
@@ -185,8 +182,8 @@ class Connection {
   }
 
   async #stream(): Promise<void> {
-    const { channel, socket, query } = this.#parts
-    const messages = await channel.open(query)
+    const { channel, socket, url } = this.#parts
+    const messages = await channel.open(url.searchParams)
     if (socket.readyState !== socket.OPEN) return
     void this.#listen().catch((error: unknown) => this.#fail(error))
     for await (const bytes of messages) {
@@ -453,6 +450,7 @@ export function createSockets(
   })
   const keys = new KeyWatch(identify, keyInterval(live.options.heartbeatInterval))
   const [inbound, outbound] = [new Budget(limits.maxInbound), new Budget(limits.maxOutbound)]
+  const shared = { live, identify, keys, limits, inbound, outbound }
   const connections = new Set<Connection>()
   const waiting = new Unauthenticated(limits.maxUnauthenticated)
   const open = (): Connection[] => [...connections, ...waiting]
@@ -462,25 +460,15 @@ export function createSockets(
   const pingAll = (): void => {
     for (const connection of connections) connection.ping()
   }
-  const accept = (
-    raw: Duplex,
-    head: Buffer,
-    { request, channel, url, admission, logSocket }: UpgradeRequest,
-  ): void => {
+  const accept = (raw: Duplex, head: Buffer, upgraded: UpgradeRequest): void => {
+    const { request, admission, logSocket } = upgraded
     server.handleUpgrade(request, raw, head, (socket) => {
       socket.once('close', (code) => logSocket(101, code))
       const connection = new Connection({
-        live,
-        identify,
-        keys,
+        ...upgraded,
+        ...shared,
         socket,
         raw,
-        admission,
-        channel,
-        query: url.searchParams,
-        limits,
-        inbound,
-        outbound,
         onAdmitted() {
           leave()
           if (connections.size >= live.options.maxTotal) return false
