@@ -19,13 +19,11 @@ export interface Records<T extends object> {
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /**
-   * Returns a change for {@link Records.make}. If `record` is null, the change deletes the stored record. If
+   * Returns a change for the store. If `record` is null, the change deletes the stored record. If
    * `expected` is a number, the change fails unless the record has this version. If `expected` is null, the
    * change fails if the record exists.
    */
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
-  /** Makes all changes or none. Returns the new versions. @throws ColloquyError `version_conflict`. */
-  readonly make: (changes: readonly ItemChange[]) => Promise<readonly (number | null)[]>
   /**
    * Changes a record to the result of `decide`; null deletes the record, undefined changes nothing. Calls
    * `decide` again if another process was faster. Returns the new record.
@@ -58,17 +56,13 @@ export function recordsOf<T extends object>(
     const { items, cursor } = await store.listItems(collection, query)
     return { items: items.map(keptOf), cursor }
   }
-  const make: Records<T>['make'] = async (changes) => {
-    const items = await store.changeItems(changes)
-    return items.map((item) => item?.version ?? null)
-  }
   const update: Records<T>['update'] = (id, decide) =>
     retryConflicts(async () => {
       const stored = await find(id)
       const before = stored?.record ?? null
       const after = await decide(before)
       if (after === undefined || (after === null && before === null)) return before
-      await make([changeOf(id, after, stored?.version ?? null)])
+      await store.changeItems([changeOf(id, after, stored?.version ?? null)])
       return after
     })
   return {
@@ -82,7 +76,6 @@ export function recordsOf<T extends object>(
       for await (const item of allItems(read)) yield keptOf(item)
     },
     changeOf,
-    make,
     update,
     async remove(id) {
       let existed = false

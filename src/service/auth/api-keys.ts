@@ -65,7 +65,7 @@ export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
       const created_at = new Date(nextTime()).toISOString()
       const hash = await sha256(key)
       const stored = { id, name, created_at, last_used_at: null, not_before, expires_at, org_id, hash }
-      await records.make([records.changeOf(id, stored, null)])
+      await store.changeItems([records.changeOf(id, stored, null)])
       return { ...shown(stored), key }
     },
     async list() {
@@ -87,7 +87,7 @@ export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
       const used = { ...record, last_used_at: new Date(time).toISOString() }
       if (time - Date.parse(record.last_used_at ?? '1970-01-01') >= USED_EVERY) {
         // The key is valid even if this fails; a key that was deleted meanwhile is not written again.
-        await records.make([records.changeOf(id, used, version)]).catch(() => undefined)
+        await store.changeItems([records.changeOf(id, used, version)]).catch(() => undefined)
       }
       return shown(used)
     },

@@ -298,21 +298,19 @@ export class StartTasks {
     })()
   }
 
-  /** Deletes a conversation's tasks and ends the work on them. Returns false if no task existed. */
-  async forget(conversationId: string): Promise<boolean> {
-    let existed = false
+  /** Deletes a conversation's tasks and ends the work on them. */
+  async forget(conversationId: string): Promise<void> {
+    const { store } = this.#context.lifecycle.engine
     for await (const { id } of this.records.walk({ by: 'planned', value: plainId(conversationId) })) {
       await retryConflicts(async () => {
         const stored = await this.records.find(id)
         if (stored === null) return
-        await this.records.make([
+        await store.changeItems([
           this.records.changeOf(id, null, stored.version),
           ...this.#freed(stored.record),
         ])
-        existed = true
       })
     }
-    return existed
   }
 
   /** Removes an erased message from the task that sent it. An unfinished task continues without the message. */

@@ -117,8 +117,6 @@ export interface RunRequest {
  */
 export type Reserve = (eventId: string | null) => Promise<void>
 
-const noSlot = (): void => undefined
-
 /** Milliseconds between two checks for a free slot, or for the end of another process's run. */
 const CHECK_INTERVAL = 100
 const MAX_RETRY_WAIT = 2_000
@@ -222,34 +220,31 @@ export class Runs {
     append: (reserve: Reserve) => Promise<T>,
     { needsSlot = true }: { readonly needsSlot?: boolean } = {},
   ): Promise<T> {
-    let free = noSlot
-    let job: Job<WantedRun> | null = null
+    const reserved: { free?: () => void; job?: Job<WantedRun> } = {}
     const reserve: Reserve = async (eventId) => {
       if (!this.possible) return
-      if (needsSlot && free === noSlot) free = this.#slots.acquire(id)
+      if (needsSlot) reserved.free ??= this.#slots.acquire(id)
       if (eventId === null) return
       const wanted = { conversation_id: id, from: 0, event_id: eventId }
-      job ??= await this.wanted.add(crypto.randomUUID(), wanted)
+      reserved.job ??= await this.wanted.add(crypto.randomUUID(), wanted)
     }
-    // The compiler does not see the assignment inside the function.
-    const jobNow = (): Job<WantedRun> | null => job
     try {
       const request = await append(reserve)
-      if (request.from === null) await this.#forget(jobNow())
-      else await this.join(request.conversation, request.from, jobNow())
+      if (request.from === null) await this.#forget(reserved.job)
+      else await this.join(request.conversation, request.from, reserved.job)
       return request
     } catch (error) {
       // The event may have been appended: the next check of the job finds it.
-      if (isOfService(error)) jobNow()?.abandon()
-      else await this.#forget(jobNow())
+      if (isOfService(error)) reserved.job?.abandon()
+      else await this.#forget(reserved.job)
       throw error
     } finally {
-      free()
+      reserved.free?.()
     }
   }
 
   /** Deletes a stored request, unless another process has claimed it. */
-  async #forget(job: Job<WantedRun> | null): Promise<void> {
+  async #forget(job: Job<WantedRun> | undefined): Promise<void> {
     try {
       await job?.finish()
     } catch (error) {
@@ -311,7 +306,7 @@ export class Runs {
    * @param job the stored request, which is deleted when it has been handled
    * @throws what the store throws when it cannot store the command, and ColloquyError `closed`.
    */
-  async join(conversation: Conversation, from: number, job: Job<WantedRun> | null = null): Promise<void> {
+  async join(conversation: Conversation, from: number, job?: Job<WantedRun>): Promise<void> {
     const { id } = conversation
     if (!this.possible) return
     const command = this.#commands.get(id) ?? this.#carryOut(conversation, from)
@@ -319,8 +314,8 @@ export class Runs {
     command.from = Math.max(command.from, from)
     const endWith = (stored: Job<WantedRun>): void =>
       this.#track(command.isDone.then((isDone) => (isDone ? this.#forget(stored) : stored.abandon())))
-    if (job !== null) endWith(job)
-    if ((await endsWithin(RESPONSE_TIME, command.durable.promise)) || job !== null) return
+    if (job !== undefined) endWith(job)
+    if ((await endsWithin(RESPONSE_TIME, command.durable.promise)) || job !== undefined) return
     endWith(await this.wanted.add(crypto.randomUUID(), { conversation_id: id, from }))
   }
 
