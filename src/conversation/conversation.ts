@@ -122,14 +122,14 @@ export class Conversation {
   }
 
   /**
-   * Returns the state at an event. O(log n), or O(n) if that state was evicted from memory. @throws
+   * Returns the state at an event. O(log n), or O(n log n) if that state was evicted. @throws
    * ColloquyError `unknown_event`.
    */
   async stateAt(eventId: string): Promise<State> {
     return this.read((state) => stateAt(state, eventId))
   }
 
-  /** Calls a pure function with the state, as in `read(toTimeline)`. Loads evicted bodies if needed, O(n). */
+  /** Calls a pure function with the state, as in `read(toTimeline)`. Loads evicted bodies if needed, O(n log n). */
   async read<T>(query: (state: State) => T): Promise<T> {
     return this.#engine.use(this.id, (replica) => replica.read(query))
   }

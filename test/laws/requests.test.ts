@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { checkLog } from '../../src/laws/check-log.ts'
-import { sampled } from '../../src/laws/requests.ts'
+import { type RequestWriter, sampled } from '../../src/laws/requests.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { requestRecord } from '../../src/messages/prefix.ts'
@@ -46,6 +46,28 @@ it('checkLog reports M13 after a changed or inserted event, not after a condensa
   expect(checkLog(altered)).toEqual([])
   const steered = log.toSpliced(2, 0, { ...user('late'), parent_id: 'r0' })
   expect(violations(steered).map(([law]) => law)).toContain('M13')
+})
+
+it.each([1, 2, 3, 6, 7, 12, 25, 100])('writes at most 13 + 3 · log2(n) requests for %i replies', (turns) => {
+  // Every reply has signed parts that match neither its prefix nor the log.
+  const [said, answer] = conversation(1) as [Event, Event]
+  const long = Array.from({ length: turns }, (_, n) => {
+    const { llm_message } = answer as Event & { llm_message: object }
+    const reply = { grammar: 'anthropic', prefix: `p${n}`, after: `u${n}` }
+    return [
+      { ...said, id: `u${n}` },
+      { ...answer, id: `r${n}`, llm_response_id: `l${n}`, llm_message: { ...llm_message, reply } },
+    ] as Event[]
+  }).flat()
+  let count = 0
+  const messages: RequestWriter = (state, options) => {
+    count += 1
+    return toMessages(state, options)
+  }
+  const found = checkLog(long, { grammars: ['anthropic'], messages })
+  expect(found.filter(({ law }) => law === 'M13').length).toBeGreaterThan(0)
+  expect(count).toBeLessThanOrEqual(13 + 3 * Math.log2(long.length))
+  if (turns > 6) expect(count).toBeGreaterThan(13)
 })
 
 it('sampled() returns the last positions and ever sparser ones before them', () => {

@@ -48,7 +48,7 @@ interface Prompt {
 
 /**
  * Finds the position from which this run shows messages to its hooks: after the last message that an earlier
- * run showed, else after the agent's last event. O(events after this position); O(n) if bodies were evicted.
+ * run showed, else after the agent's last event. O(events after this position); O(n log n) after evictions.
  */
 async function findPrompts(run: RunContext): Promise<void> {
   if (!listens(run, 'UserPromptSubmit')) return
