@@ -53,7 +53,7 @@ const FORMS = [
     trigger:
       /hf_|npm_|gsk_|r8_|xai-|pplx-|gl(?:pat|dt|rt|cbt|ptt|soat)-|[rs]k_(?:live|test)_|xapp-|nvapi-|hvs\.|pypi-Ag|ABSKQm/,
     pattern:
-      /(?<![A-Za-z0-9])(?:(?:(?:hf|npm|gsk|r8)_|xai-|pplx-)[A-Za-z0-9]{30}[A-Za-z0-9]*|(?:gl(?:pat|dt|rt|cbt|ptt|soat)-|[rs]k_(?:live|test)_|xapp-|nvapi-|hvs\.|pypi-Ag)[\w-]{20}[\w-]*(?:\.[\w-][\w-]*){0,2}|ABSKQm[\w+/]{20}[\w+/]*={0,2})/g,
+      /(?<![A-Za-z0-9])(?:(?:(?:hf|npm|gsk|r8)_|xai-|pplx-)[A-Za-z0-9]{30}[A-Za-z0-9]*|[rs]k_(?:live|test)_[A-Za-z0-9]{20}[A-Za-z0-9]*|(?:gl(?:pat|dt|rt|cbt|ptt|soat)-|xapp-(?=\d)|(?:nvapi-|hvs\.)(?=[A-Za-z_-]{0,64}\d)|pypi-Ag)[\w-]{20}[\w-]*(?:\.[\w-][\w-]*){0,2}|ABSKQm[\w+/]{20}[\w+/]*={0,2})/g,
   },
   {
     name: 'jwt',
