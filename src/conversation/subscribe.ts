@@ -1,5 +1,6 @@
 /** Delivers every event after a position once, in order: first stored events, then live ones (law B). */
 
+import { attempt } from '../event/json.ts'
 import type { Fact } from '../event/quarantine.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import { checkOptionNames, invalidArgument } from '../event/check-value.ts'
@@ -178,10 +179,7 @@ function statusAt(replica: Replica, seq: number, fact: Fact): Status {
   const known = cache.get(fact)
   if (known !== undefined) return known
   const { log, header } = replica.state
-  let { status } = header
-  try {
-    status = log.entries.get(seq)?.header.status ?? status
-  } catch {}
+  const status = attempt(() => log.entries.get(seq)?.header.status, undefined) ?? header.status
   cache.set(fact, status)
   return status
 }

@@ -1,6 +1,6 @@
 import { MAX_DEPTH, copyJson } from './freeze.ts'
 import { type Issue, issue } from './issues.ts'
-import { eachJsonToken } from './json.ts'
+import { attempt, eachJsonToken } from './json.ts'
 import { decodeStored, parseLine } from './decode.ts'
 import { type Fact, isQuarantined, quarantine } from './quarantine.ts'
 import type { JsonValue } from './shapes.ts'
@@ -39,7 +39,8 @@ export function loadLine(text: string): Loaded {
  */
 export function loadValue(value: unknown): Loaded {
   const copied = copyJson(value)
-  const write = (): string => jsonText(copied.value)
+  // The text may be longer than the engine's longest string.
+  const write = (): string => attempt(() => JSON.stringify(copied.value), 'null')
   return copied.issues.length > 0 ? keep(write(), copied.issues, copied.value) : load(copied.value, write)
 }
 
@@ -52,14 +53,6 @@ function load(input: JsonValue, write: () => string): Loaded {
 
 function keep(raw: string, issues: readonly Issue[], value: JsonValue | undefined): Loaded {
   return { fact: quarantine(raw, issues, value), upcasts: [], warnings: [] }
-}
-
-function jsonText(value: JsonValue): string {
-  try {
-    return JSON.stringify(value)
-  } catch {
-    return 'null' // longer than the engine's longest string
-  }
 }
 
 const MAX_WARNINGS = 100

@@ -172,9 +172,7 @@ const ENCODINGS: readonly Encoding[] = [
     // The UTF-8 bytes of one character.
     pattern:
       /%(?:[0-7][\da-f]|[cd][\da-f](?:%[89ab][\da-f])|e[\da-f](?:%[89ab][\da-f]){2}|f[0-4](?:%[89ab][\da-f]){3})/gi,
-    decode: (bytes) => {
-      return attempt(() => decodeURIComponent(bytes), null)
-    },
+    decode: (bytes) => attempt(() => decodeURIComponent(bytes), null),
   },
   {
     // Base64 broken into lines.

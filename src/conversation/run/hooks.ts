@@ -1,3 +1,4 @@
+import { attempt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { HookEventType, HookExecutionEvent, MessageEvent } from '../../event/types.ts'
 import { orAborted } from '../async.ts'
@@ -148,13 +149,11 @@ function truncate(value: unknown): string {
   return `${text.slice(0, end).toWellFormed()}… (${text.length - end} more characters)`
 }
 
-export function thrownText(value: unknown): string {
-  try {
-    return String(value instanceof Error ? value.message || value.name : value)
-  } catch {
-    return 'a value without a text'
-  }
-}
+export const thrownText = (value: unknown): string =>
+  attempt(
+    () => String(value instanceof Error ? value.message || value.name : value),
+    'a value without a text',
+  )
 
 export const contextMessage = (text: string): MessageEvent => ({
   kind: 'MessageEvent',

@@ -1,4 +1,5 @@
 import { ColloquyError, hasCode, nullOn } from '../../event/errors.ts'
+import { attempt } from '../../event/json.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ActionEvent, Event, HookEventType, MessageEvent } from '../../event/types.ts'
 import { type EventEntry, eventKindOf } from '../../log/entry.ts'
@@ -608,12 +609,8 @@ function failureOf(run: RunContext, state: State, error: unknown): Event[] {
 }
 
 function errorName(error: unknown): string {
-  try {
-    const name: unknown = error instanceof Error ? error.name : 'Error'
-    return typeof name === 'string' ? name.toWellFormed() : 'Error'
-  } catch {
-    return 'Error'
-  }
+  const name: unknown = attempt(() => (error instanceof Error ? error.name : 'Error'), 'Error')
+  return typeof name === 'string' ? name.toWellFormed() : 'Error'
 }
 
 /** Pending calls that need no confirmation. If the policy throws, the pending calls that have started. */
