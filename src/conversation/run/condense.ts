@@ -12,7 +12,7 @@ import { orAborted } from '../async.ts'
 import { checkEvents } from '../stamp.ts'
 import { errorEvent, statusUpdate } from '../decide.ts'
 import { isReplied } from '../turn.ts'
-import { add, readLatest, type RunContext } from './context.ts'
+import { add, readReplica, type RunContext } from './context.ts'
 
 type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; readonly with: Event[] }
 
@@ -53,7 +53,9 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
       ? decision.reason
       : { message: 'The condenser does not handle requests.', triggers: ['request'] }
   const isOnlyRequested = triggers.every((trigger) => trigger === 'request')
-  return isOnlyRequested && (await readLatest(run, wasRefused)) ? proceed : refused(message)
+  return isOnlyRequested && (await readReplica(run, (replica) => replica.read(wasRefused)))
+    ? proceed
+    : refused(message)
 }
 
 export const requestIf = (isTooLong: boolean, { condenser }: RunContext, { branch }: State): Event[] =>

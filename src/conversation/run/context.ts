@@ -73,15 +73,12 @@ export function add(
   )
 }
 
-export const refreshState = (run: RunContext): Promise<State> => recordErrors(run, run.replica.refresh())
-
-export const readLatest = <T>(run: RunContext, query: (state: State) => T): Promise<T> =>
-  recordErrors(run, run.replica.read(query))
-
-export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run, run.replica.whole())
+/** Reads the replica. An error of the read counts as the run's own. */
+export const readReplica = <T>(run: RunContext, read: (replica: Replica) => Promise<T>): Promise<T> =>
+  recordErrors(run, read(run.replica))
 
 export const withBodies = (run: RunContext, state: State): Promise<State> =>
-  recordErrors(run, run.replica.withBodies(state))
+  readReplica(run, (replica) => replica.withBodies(state))
 
 /**
  * Calls `use` with the latest state and its long strings. Loads again if the state changes meanwhile.

@@ -25,16 +25,7 @@ import { type Decision, type Replica, waitForState } from '../replica.ts'
 import { hasNoPrompt, isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
 import { callStep, messageText } from './call-step.ts'
 import { condense, requestIf } from './condense.ts'
-import {
-  add,
-  refreshState,
-  latestWhole,
-  mustStop,
-  type RunContext,
-  unstarted,
-  useBodies,
-  withBodies,
-} from './context.ts'
+import { add, readReplica, mustStop, type RunContext, unstarted, useBodies, withBodies } from './context.ts'
 import { contextMessage, type HookInput, type HookVerdict, runHooks, thrownText } from './hooks.ts'
 import { awaitLease, type HeldLease, holdLease } from './lease.ts'
 import type { RunOptions, RunResult } from './options.ts'
@@ -54,7 +45,8 @@ interface Prompt {
 async function findPrompts(run: RunContext): Promise<void> {
   if (!listens(run, 'UserPromptSubmit')) return
   const { replica } = run
-  run.promptedTo = startOf(replica.state) ?? startOf(await latestWhole(run)) ?? 0
+  run.promptedTo =
+    startOf(replica.state) ?? startOf(await readReplica(run, (replica) => replica.whole())) ?? 0
 }
 
 const nextPrompt = (run: RunContext, state: State): Prompt | null =>
@@ -436,7 +428,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
 
 /** Returns false at the end of the run. */
 async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
-  const state = await refreshState(run)
+  const state = await readReplica(run, (replica) => replica.refresh())
   const { status } = state.header
   if (mustStop(run, state) || status === 'error' || status === 'stuck') {
     await settlePendingCalls(run)
@@ -566,7 +558,9 @@ function hasBlockedStop({ log }: State): boolean | null {
 async function confirmStop(run: RunContext): Promise<boolean> {
   const { replica } = run
   const stop_hook_active =
-    listens(run, 'Stop') && (hasBlockedStop(replica.state) ?? hasBlockedStop(await latestWhole(run))) === true
+    listens(run, 'Stop') &&
+    (hasBlockedStop(replica.state) ??
+      hasBlockedStop(await readReplica(run, (replica) => replica.whole()))) === true
   const { events, blocked } = await callHooks(run, { event_type: 'Stop', stop_hook_active })
   if (blocked !== null) {
     const feedback = contextMessage(`[Stop hook feedback] ${blocked}`)
