@@ -8,6 +8,7 @@ import { bytesIn, Texts, int32sOf, writeTexts } from '../../log/columnar/columns
 import type { Entry, EventEntry } from '../../log/entry.ts'
 import {
   listPendingCallsIn,
+  type PendingCall,
   type PendingCallIndex,
   type WorkingCall,
   withOpenCall,
@@ -78,22 +79,18 @@ export function stateRecord(state: State, { size, seals, createdAt }: Chunks): S
     units: [...branch.view.units].map(unitRecord),
     viewLength: branch.view.length,
     unhandledCondensationRequest: branch.view.unhandledCondensationRequest,
-    pendingCalls: listPendingCallsIn(branch.pendingCalls).map(({ entry, rank, first }) => [
-      entry.seq,
-      rank,
-      first,
-    ]),
-    workingCalls: listPendingCallsIn(branch.workingCalls).map(({ entry, rank, first, result }) => [
-      entry.seq,
-      rank,
-      first,
-      result.seq,
+    pendingCalls: listPendingCallsIn(branch.pendingCalls).map(callRecord),
+    workingCalls: listPendingCallsIn(branch.workingCalls).map((call) => [
+      ...callRecord(call),
+      call.result.seq,
     ]),
     systemPrompt: branch.systemPrompt?.seq ?? -1,
     lastUserMessage: branch.lastUserMessage?.seq ?? -1,
     skills: activatedSkillsIn(branch),
   }
 }
+
+const callRecord = ({ entry, rank, first }: PendingCall) => [entry.seq, rank, first] as const
 
 function unitRecord(unit: Unit): UnitRecord {
   const { rank, first } = unit
