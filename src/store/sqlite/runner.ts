@@ -33,7 +33,7 @@ const IDLE = 1_000
 
 export class Runner {
   readonly #source: ConnectionSource
-  #connection: Connection | null = null
+  connection: Connection | null = null
   #opening: Promise<Connection> | null = null
   isClosed = false
   readonly #pending = new Set<Promise<unknown>>()
@@ -46,18 +46,14 @@ export class Runner {
     this.#source = source
   }
 
-  get connection(): Connection | null {
-    return this.#connection
-  }
-
   readonly read = async <T>(work: () => Work<T>): Promise<T> => {
     if (this.isClosed) throw storeClosed()
     const deadline = performance.now() + this.#source.busyTimeout
     this.#reads += 1
-    const isFree = this.#connection !== null && !this.#connection.isInTransaction
-    if (isFree && this.#connection !== null && this.#reads % READS_PER_TURN !== 0) {
+    const isFree = this.connection !== null && !this.connection.isInTransaction
+    if (isFree && this.connection !== null && this.#reads % READS_PER_TURN !== 0) {
       try {
-        return this.#attempt(this.#connection, (connection) => connection.read(work))
+        return this.#attempt(this.connection, (connection) => connection.read(work))
       } catch (error) {
         if (!hasCode(error, 'store_busy')) throw error
       }
@@ -146,7 +142,7 @@ export class Runner {
     this.#idleTimer = null
     if (this.#queue.length > 0) return
     try {
-      this.#connection?.database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      this.connection?.database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     } catch {
       // Another process uses the database, and also empties the file when it is idle.
     }
@@ -163,7 +159,7 @@ export class Runner {
   async #retry<T>(deadline: number, work: (connection: Connection) => T): Promise<T> {
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
-        const connection = this.#connection ?? (await (this.#opening ??= this.#open()))
+        const connection = this.connection ?? (await (this.#opening ??= this.#open()))
         return this.#attempt(connection, work)
       } catch (error) {
         if (!hasCode(error, 'store_busy') || performance.now() >= deadline) throw error
@@ -181,15 +177,15 @@ export class Runner {
       const fault = toStoreError(error)
       // The file may be repaired or replaced, and then only a new connection sees it.
       const isLost = hasCode(fault, 'store_unavailable') || hasCode(fault, 'store_read_only')
-      if (isLost && this.#connection === connection && this.#source.reopens) this.#drop()
+      if (isLost && this.connection === connection && this.#source.reopens) this.#drop()
       throw fault
     }
   }
 
   async #open(): Promise<Connection> {
     try {
-      this.#connection = await this.#source.open()
-      return this.#connection
+      this.connection = await this.#source.open()
+      return this.connection
     } catch (error) {
       throw toStoreError(error)
     } finally {
@@ -198,8 +194,8 @@ export class Runner {
   }
 
   #drop(): void {
-    const connection = this.#connection
-    this.#connection = null
+    const connection = this.connection
+    this.connection = null
     if (connection !== null) this.#source.close?.(connection)
   }
 }
