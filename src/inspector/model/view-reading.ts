@@ -72,10 +72,8 @@ export function readAtOnce(state: State, before: Reading | null = null): Reading
 }
 
 function sameUnits(some: readonly Unit[], others: readonly Unit[]): number {
-  const limit = Math.min(some.length, others.length)
-  let same = 0
-  while (same < limit && some[same] === others[same]) same += 1
-  return same
+  const different = some.findIndex((unit, index) => unit !== others[index])
+  return different < 0 ? some.length : different
 }
 
 function extended<T extends Uint8Array | Int32Array | Float64Array>(array: T, start: T | undefined): T {

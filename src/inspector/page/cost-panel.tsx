@@ -39,7 +39,9 @@ export function CostPanel({ reader }: { reader: Reader }): ComponentChild {
           return usage === undefined || usage === null ? (
             <tr key={index}>
               <td>{name}</td>
-              <td colSpan={COLUMNS.length - 1}>{waitText(usage)}</td>
+              <td colSpan={COLUMNS.length - 1}>
+                {usage === null ? 'cannot be read, and is not counted' : 'being read…'}
+              </td>
             </tr>
           ) : (
             <UsageRow key={index} name={name} usage={usage} />
@@ -87,9 +89,6 @@ function useSpent(children: readonly number[], read: Family['read']): ReadonlyMa
   }, [children])
   return spent
 }
-
-const waitText = (usage: null | undefined): string =>
-  usage === null ? 'cannot be read, and is not counted' : 'being read…'
 
 function childrenText(children: number, counted: number): string {
   if (children === 0) return 'The page contains no conversations that this conversation started.'

@@ -87,6 +87,7 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
   const [all, showAll] = useState(false)
   const text = hideSecrets(JSON.stringify(maskSecrets(value), null, 2) ?? 'null')
   const cut = !all && text.length > BEGINNING
+  const lines = (cut ? `${text.slice(0, BEGINNING)}…` : text).split('\n')
   return (
     <div>
       <p class="form">
@@ -99,13 +100,11 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
         )}
       </p>
       <pre tabIndex={0} aria-label={`${label}, JSON`}>
-        {safeLines(cut ? `${text.slice(0, BEGINNING)}…` : text)}
+        {lines.map(safe).join('\n')}
       </pre>
     </div>
   )
 }
-
-const safeLines = (text: string): string => text.split('\n').map(safe).join('\n')
 
 export function Copy({ text: write, label }: { text: () => string; label: string }): ComponentChild {
   const [done, say] = useState<'' | 'copied' | 'could not be copied'>('')
