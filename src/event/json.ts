@@ -26,13 +26,12 @@ export function parseJson(text: string): JsonValue | undefined {
 
 /** Returns the first index from `low` that fits, or `high` if none does. If one fits, all later ones must. */
 export function firstIndex(low: number, high: number, fits: (index: number) => boolean): number {
-  let [first, end] = [low, high]
-  while (first < end) {
-    const middle = (first + end) >>> 1
-    if (fits(middle)) end = middle
-    else first = middle + 1
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (fits(middle)) high = middle
+    else low = middle + 1
   }
-  return first
+  return low
 }
 
 /** `object[key]` would also return inherited fields, such as `constructor`. */
