@@ -14,6 +14,7 @@ export function readCodex(records: readonly SessionRecord[]): Session {
   const rollout: Rollout = {
     writer,
     ...indexRollout(lines),
+    copiedAt: timeOfCopy(lines),
     inEvents: new Map(),
     model: '',
     turns: [],
@@ -58,6 +59,8 @@ interface Rollout {
   readonly isCompacted: boolean
   /** Counts of texts that only events contain, by event type and text. Two events can have the same text. */
   readonly inEvents: Map<string, number>
+  /** Time of the lines that a fork copied from its parent; undefined if it copied none. */
+  readonly copiedAt: unknown
   model: string
   turns: (Place | null)[]
   meta: RawObject | null
@@ -65,7 +68,7 @@ interface Rollout {
 
 function indexRollout(
   lines: readonly CodexLine[],
-): Omit<Rollout, 'writer' | 'inEvents' | 'model' | 'turns' | 'meta'> {
+): Omit<Rollout, 'writer' | 'inEvents' | 'copiedAt' | 'model' | 'turns' | 'meta'> {
   const typed = new Set<string>()
   const inItems = new Set<string>()
   const results = new Set<string>()
@@ -170,13 +173,22 @@ function readItem(line: CodexLine, rollout: Rollout): void {
   else writer.keep(line.record, `unknown item type "${what}"`)
 }
 
-function readReply({ items, usage }: ReplyStep, { writer, model, results }: Rollout): void {
+function timeOfCopy([first, ...lines]: readonly CodexLine[]): unknown {
+  const parent = first?.payload['forked_from_id']
+  if (typeof parent !== 'string') return undefined
+  return lines.find(({ type, payload }) => type === 'session_meta' && payload['id'] === parent)?.time
+}
+
+function readReply({ items, usage }: ReplyStep, { writer, model, results, copiedAt }: Rollout): void {
   const [first] = items
   if (first === undefined) return
   const output = items.map((item) =>
     isSearch(item, results) ? searchCall(item) : unsealed(item.payload, item.record, writer),
   )
-  const counted = usage === null ? {} : { usage: usageOf(usage) }
+  // The parent's own file has the tokens of copied replies.
+  const isCopied = copiedAt !== undefined && first.time === copiedAt
+  const counted = usage === null || isCopied ? {} : { usage: usageOf(usage) }
+  if (usage !== null && isCopied) writer.note('tokens of a copied reply', first.record.line)
   const reply = { id: `reply-${first.record.line}`, model, status: 'completed', output, ...counted }
   const calls = items.filter((item) => CALLS.has(item.what) || isSearch(item, results))
   // The agent executes its custom tools itself, so a call without a result is pending.

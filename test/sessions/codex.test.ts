@@ -40,6 +40,8 @@ const usage = (input_tokens: number) => ({ input_tokens, output_tokens: 5, cache
 const count = (total: number, last: number) =>
   event('token_count', { info: { total_token_usage: usage(total), last_token_usage: usage(last) } })
 
+const line = (record: object, timestamp: string) => ({ ...record, timestamp })
+
 describe('a Codex token count', () => {
   const replyItem = item('message', { role: 'assistant', content: [text('yes')] })
 
@@ -48,6 +50,26 @@ describe('a Codex token count', () => {
     expect(session.facts[1]?.fact).toMatchObject({ llm_message: { reply: { tokens: [100, 5, 0, 60] } } })
     expect(session.facts).toHaveLength(2)
     expect(notesOf(session)).toEqual({ 'written twice: token_count': 2 })
+  })
+
+  it('counts once if a fork has copied its reply', () => {
+    const copied = [META, replyItem, count(100, 100), event('user_message', { message: 'more' }), replyItem]
+    const later = [count(300, 200), event('user_message', { message: 'and' }), replyItem, count(600, 300)]
+    const tokensIn = (meta: object) => {
+      const session = read([
+        line({ type: 'session_meta', payload: { id: 'fork', ...meta } }, 't1'),
+        ...[...copied, later[0] as object].map((record) => line(record, 't2')),
+        ...later.slice(1).map((record, n) => line(record, `t${n + 3}`)),
+      ])
+      const tokens = session.facts.flatMap(
+        ({ fact }) => /"tokens":\[(\d+)/.exec(JSON.stringify(fact))?.[1] ?? [],
+      )
+      return { tokens, notes: notesOf(session) }
+    }
+    expect(tokensIn({}).tokens).toEqual(['100', '200', '300'])
+    expect(tokensIn({ forked_from_id: 'another' }).tokens).toEqual(['100', '200', '300'])
+    const fork = tokensIn({ forked_from_id: 's' })
+    expect(fork).toMatchObject({ tokens: ['300'], notes: { 'tokens of a copied reply': 2 } })
   })
 
   it('is stored separately if it follows no reply, or a compaction', () => {
