@@ -6,7 +6,7 @@ import { replyOf } from '../event/reply.ts'
 import { hasText, quote } from '../event/text.ts'
 import type { ActionEvent, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
-import { type BatchUnit, isPending, type Unit, type ViewItem } from '../view/units.ts'
+import { isPending, type Unit, type ViewItem } from '../view/units.ts'
 import {
   type AssistantMessage,
   type MessageOptions,
@@ -110,7 +110,7 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
 export function toMessages(state: State, { cache, ...options }: CachedOptions = {}): NeutralMessage[] {
   const { view } = state.branch
   const { pending = 'omit' } = options
-  if (pending === 'refuse') refusePending([...view.units].filter(isPendingBatch))
+  if (pending === 'refuse') refusePending(view.units)
   if (pending === 'omit' ? view.length === 0 : view.units.length === 0) return []
   if (cache !== undefined) return cache.messages(state, options)
   const prompt = promptOf(state, options)
@@ -185,8 +185,8 @@ function systemMessage({ system_prompt, dynamic_context }: SystemPromptEvent): S
 
 const MAX_NAMED_CALLS = 5
 
-function refusePending(batches: readonly BatchUnit[]): void {
-  const calls = batches.flatMap(pendingCallsOf)
+function refusePending(units: Iterable<Unit>): void {
+  const calls = [...units].flatMap(pendingCallsIn)
   if (calls.length === 0) return
   const named = calls
     .slice(0, MAX_NAMED_CALLS)
@@ -199,11 +199,10 @@ function refusePending(batches: readonly BatchUnit[]): void {
   )
 }
 
-const isPendingBatch = (unit: Unit): unit is BatchUnit => unit.type === 'batch' && isPending(unit)
-
-function pendingCallsOf(batch: BatchUnit) {
-  const results = new Set([...batch.results].map(({ call }) => call.seq))
-  return [...batch.calls]
+function pendingCallsIn(unit: Unit) {
+  if (unit.type !== 'batch') return []
+  const results = new Set([...unit.results].map(({ call }) => call.seq))
+  return [...unit.calls]
     .filter((call) => !results.has(call.seq))
     .map(({ id, event }) => ({ event_id: id, tool_call_id: event.tool_call_id, tool_name: event.tool_name }))
 }

@@ -543,23 +543,19 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
     const ends = { source: 'environment', tool_name: call.name, tool_call_id: call.id } as const
     if (reason !== null)
       results.push({ kind: 'AgentErrorEvent', ...ends, error: `The call was not executed: ${reason}.` })
-    else if (result !== null) results.push(observation(ends, result))
+    else if (result !== null) {
+      const { text, isError: is_error } = result
+      const content = [{ type: 'text' as const, text }]
+      // The action has no id yet.
+      const action_id = call.id
+      const observation = { kind: 'ToolObservation', content, is_error }
+      results.push({ kind: 'ObservationEvent', ...ends, action_id, observation })
+    }
   }
   return { events: [...actions, ...results], outcome: ending ?? { type: 'tool_calls' } }
 }
 
 const isVisible = (part: ReplyPart): boolean => part.is !== 'text' || !isWhitespace(part.text)
-
-/** The action has no id yet, so `action_id` is the call's id. */
-const observation = (
-  ends: Pick<ObservationEvent, 'source' | 'tool_name' | 'tool_call_id'>,
-  { text, isError }: { readonly text: string; readonly isError: boolean },
-): ObservationEvent => ({
-  kind: 'ObservationEvent',
-  ...ends,
-  action_id: ends.tool_call_id,
-  observation: { kind: 'ToolObservation', content: [{ type: 'text', text }], is_error: isError },
-})
 
 function messageOf(
   { texts, thinking, calls, reasoning }: OrderedParts,

@@ -100,23 +100,17 @@ function reply(actions: readonly ActionEvent[]): AssistantMessage {
 }
 
 /** Caches calls, so that digests of their arguments stay cached too. */
-const toolCall = /* @__PURE__ */ memoize((action: ActionEvent) => Object.freeze(readCall(action)))
-
-function readCall({
-  tool_call,
-  tool_call_id,
-  tool_name,
-  responses_reasoning_item,
-}: ActionEvent): NeutralToolCall {
-  return {
-    id: tool_call_id,
-    name: isWhitespace(tool_call.name) ? tool_name : tool_call.name,
-    arguments: tool_call.arguments,
-    origin: tool_call.origin,
-    responses_item_id: tool_call.responses_item_id ?? null,
-    responses_reasoning_item: responses_reasoning_item ?? null,
-  }
-}
+const toolCall = /* @__PURE__ */ memoize(
+  ({ tool_call, tool_call_id, tool_name, responses_reasoning_item }: ActionEvent): NeutralToolCall =>
+    Object.freeze({
+      id: tool_call_id,
+      name: isWhitespace(tool_call.name) ? tool_name : tool_call.name,
+      arguments: tool_call.arguments,
+      origin: tool_call.origin,
+      responses_item_id: tool_call.responses_item_id ?? null,
+      responses_reasoning_item: responses_reasoning_item ?? null,
+    }),
+)
 
 const REJECTED = 'User rejected the action'
 
