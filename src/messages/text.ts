@@ -1,5 +1,5 @@
 import { isWhitespace, SPACES } from '../event/text.ts'
-import { attempt, isObject, parseJson } from '../event/json.ts'
+import { isObject, parseJson } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
 
 /** Maximum depth of objects that every JSON writer can write (design D17). */
@@ -114,13 +114,19 @@ export const objectOf = (value: unknown): RawObject => (isObject(value) ? value 
 export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export const objectsOf = (value: unknown): readonly RawObject[] =>
-  Array.isArray(value) ? value.map(objectOf) : []
+  !Array.isArray(value) ? [] : value.every(isObject) ? value : value.map(objectOf)
 
 export const textOfContents = (items: readonly RawObject[]): string =>
   items.flatMap(({ content }) => objectsOf(content).map(({ text }) => stringOf(text))).join('')
 
-export const textOfInput = (value: unknown): string =>
-  typeof value === 'string' ? value : attempt(() => JSON.stringify(value ?? {}), TOO_DEEP)
+export function textOfInput(value: unknown): string {
+  if (typeof value === 'string') return value
+  try {
+    return JSON.stringify(value ?? {})
+  } catch {
+    return TOO_DEEP
+  }
+}
 
 /** Invalid JSON in place of an input nested too deep, so that the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
