@@ -217,6 +217,7 @@ function withPlaceholders(
   refs: readonly PartRef[],
   others: readonly { readonly ref: OtherRef; readonly texts: number }[],
 ): readonly PartRef[] {
+  if (others.length === 0) return refs
   const texts = refs.flatMap(({ kind }, index) => (kind === 'text' ? [index] : []))
   const firstCall = refs.findIndex(({ kind }) => kind === 'call')
   const end = firstCall < 0 ? refs.length : firstCall

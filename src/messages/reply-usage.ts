@@ -93,8 +93,12 @@ const NAMES = COUNTS.map((count) => PATHS[count].map((path) => path.split('.') a
 function countsIn(usage: JsonObject): readonly number[] {
   const { iterations } = usage
   const apart = (Array.isArray(iterations) ? iterations : []).filter(isObject)
-  const counts = [usage, ...apart.filter(({ type }) => APART.has(type))].map(countsOf)
-  return COUNTS.map((_, index) => counts.reduce((sum, each) => finite(sum + (each[index] ?? 0)), 0))
+  const add = (sum: readonly number[], more: readonly number[]): readonly number[] =>
+    sum.map((count, index) => finite(count + (more[index] ?? 0)))
+  return apart
+    .filter(({ type }) => APART.has(type))
+    .map(countsOf)
+    .reduce(add, countsOf(usage))
 }
 
 function countsOf(usage: JsonObject): readonly number[] {
