@@ -93,13 +93,14 @@ const NAMES = COUNTS.map((count) => PATHS[count].map((path) => path.split('.') a
 function countsIn(usage: JsonObject): readonly number[] {
   const { iterations } = usage
   const apart = (Array.isArray(iterations) ? iterations : []).filter(isObject)
-  const add = (sum: readonly number[], more: readonly number[]): readonly number[] =>
-    sum.map((count, index) => finite(count + (more[index] ?? 0)))
   return apart
     .filter(({ type }) => APART.has(type))
     .map(countsOf)
-    .reduce(add, countsOf(usage))
+    .reduce(addCounts, countsOf(usage))
 }
+
+const addCounts = (sum: readonly number[], more: readonly number[]): readonly number[] =>
+  sum.map((count, index) => finite(count + (more[index] ?? 0)))
 
 function countsOf(usage: JsonObject): readonly number[] {
   const sumOf = (fields: readonly string[]): number =>
