@@ -218,7 +218,13 @@ async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Arr
     if (size > maxBytes) throw tooLarge(maxBytes)
     chunks.push(chunk)
   }
-  return new Uint8Array(await new Blob(chunks).arrayBuffer())
+  const bytes = new Uint8Array(size)
+  let end = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, end)
+    end += chunk.byteLength
+  }
+  return bytes
 }
 
 /** A body that is generated while it is sent. If the client disconnects, the generator ends. */
