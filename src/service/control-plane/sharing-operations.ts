@@ -256,7 +256,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
       const revision = { ref: query.ref, commit: null }
-      return diffOf(location.files, location.path, revision, MAX_BYTES)
+      return diffOf(location.files, location.path, revision)
     },
   }),
 ]

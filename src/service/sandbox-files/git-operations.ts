@@ -118,7 +118,6 @@ export async function diffOf(
   files: SandboxFiles,
   path: string,
   { ref, commit }: { readonly ref: string | null; readonly commit: string | null },
-  limit: number,
 ): Promise<{ readonly modified: string | null; readonly original: string | null }> {
   checkRef(ref)
   const top = await topFolderOf(files, path)
@@ -132,7 +131,7 @@ export async function diffOf(
     const before = top === null ? commit : await treeOf(files, top, `${commit}^`)
     return { modified: await contentAt(commit), original: await contentAt(before) }
   }
-  const modified = await files.read(path, limit).then(
+  const modified = await files.read(path, MAX_BYTES).then(
     (bytes) => new TextDecoder().decode(bytes),
     (error: unknown) => {
       if (isMissing(error)) return null
@@ -176,7 +175,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     async handle({ query: { path, ref, commit } }) {
       if (ref !== null && commit !== null)
         throw new HttpProblem(400, 'Both `ref` and `commit` are set. Pass only one.')
-      return diffOf(requireFiles(files), path, { ref, commit }, MAX_BYTES)
+      return diffOf(requireFiles(files), path, { ref, commit })
     },
   }),
   operation('get /api/git/commits', {

@@ -71,6 +71,8 @@ export class Settings {
     const profile = named === null ? null : await this.#profiles.get(named)
     return this.#update((before) => {
       check(before)
+      const { active_profile = before.active_profile } = diff
+      const { active_agent_profile_id: agentId = before.active_agent_profile_id } = diff
       const merged = applyDiff(before, diff, 'agent_settings')
       // A model in the request takes precedence over the profile's.
       const hasModel = (diff.agent_settings_diff?.['llm'] ?? null) !== null
@@ -78,11 +80,8 @@ export class Settings {
         agent_settings: profile === null || hasModel ? merged : { ...merged, llm: profile },
         conversation_settings: applyDiff(before, diff, 'conversation_settings'),
         misc_settings: applyDiff(before, diff, 'misc_settings'),
-        active_profile: diff.active_profile === undefined ? before.active_profile : diff.active_profile,
-        active_agent_profile_id:
-          (diff.active_agent_profile_id === undefined
-            ? before.active_agent_profile_id
-            : diff.active_agent_profile_id) ?? null,
+        active_profile,
+        active_agent_profile_id: agentId ?? null,
       }
     })
   }
