@@ -1,3 +1,4 @@
+import { attempt } from '../../event/json.ts'
 import { decoded } from '../http/parameters.ts'
 import { type ApiKeyInfo, type ApiKeys, isSameHash, sha256 } from './api-keys.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -94,9 +95,5 @@ export function isForeign({ headers, url }: Pick<Request, 'headers' | 'url'>): b
   if (site === 'cross-site' || site === 'same-site') return true
   const origin = headers.get('origin')
   if (origin === null || site === 'same-origin' || site === 'none') return false
-  try {
-    return new URL(origin).host !== (headers.get('host') ?? new URL(url).host)
-  } catch {
-    return true
-  }
+  return attempt(() => new URL(origin).host !== (headers.get('host') ?? new URL(url).host), true)
 }

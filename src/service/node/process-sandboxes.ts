@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { isAbsolute, join, normalize, resolve } from 'node:path'
 import { checkOptionNames, invalid } from '../../event/check-value.ts'
 import { ColloquyError } from '../../event/errors.ts'
-import { isObject } from '../../event/json.ts'
+import { attempt, isObject } from '../../event/json.ts'
 import {
   NO_STATE,
   type SandboxProvider,
@@ -235,11 +235,7 @@ function readClaim(directory: string): Claim | null {
 }
 
 function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
+  return attempt(() => process.kill(pid, 0), false)
 }
 
 /** Start time of a process in clock ticks; null if the system does not report it. */

@@ -1,5 +1,6 @@
 import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
+import { attempt } from '../../event/json.ts'
 import type { BlobAudit, BlobContent, BlobRange, BlobReference } from '../contract/blobs.ts'
 import {
   checkRange,
@@ -293,11 +294,7 @@ export function blobReads(d: Dialect) {
 }
 
 const hashesOf = (blobs: string | null): ReadonlySet<string> => {
-  try {
-    return new Set(readReferences(blobs ?? '[]').map(({ hash }) => hash))
-  } catch {
-    return new Set(['damaged'])
-  }
+  return attempt(() => new Set(readReferences(blobs ?? '[]').map(({ hash }) => hash)), new Set(['damaged']))
 }
 
 function referencesOf(conversationId: string, { seq, blobs }: BodyRow): readonly BlobReference[] {

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import type { Readable, Writable } from 'node:stream'
+import { attempt } from '../../../event/json.ts'
 import type { Watchdog } from './watchdog.ts'
 
 interface GroupCommand {
@@ -103,11 +104,7 @@ export class Group {
 
   /** Sends a signal to the process group. Returns false if the group has no process. */
   signal(signal: NodeJS.Signals | 0): boolean {
-    try {
-      return process.kill(-this.#pid, signal)
-    } catch {
-      return false
-    }
+    return attempt(() => process.kill(-this.#pid, signal), false)
   }
 
   /** Sends SIGTERM, and SIGKILL after `killTimeout` milliseconds. Then waits at most 2 s for the end. */

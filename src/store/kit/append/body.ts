@@ -2,7 +2,7 @@ import { withDefaults } from '../../../event/nested-shapes.ts'
 import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
 import { copyJson, freezeJson, isFrozenJson, MAX_DEPTH } from '../../../event/freeze.ts'
-import { isObject } from '../../../event/json.ts'
+import { attempt, isObject } from '../../../event/json.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../../../event/shapes.ts'
 
@@ -57,9 +57,5 @@ export function ownFact(fact: Fact): Fact {
 
 /** Copies JSON; undefined for cycles, bigints, throwing getters, and values that are nested too deeply. */
 function jsonCopy(value: object): JsonValue | undefined {
-  try {
-    return JSON.parse(JSON.stringify(value)) as JsonValue
-  } catch {
-    return undefined
-  }
+  return attempt(() => JSON.parse(JSON.stringify(value)) as JsonValue, undefined)
 }
