@@ -78,8 +78,10 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'the search for a cut counts the tokens at every cut point',
     file: 'context/budget.ts',
-    find: 'const middle = (low + high) >>> 1',
-    replace: 'const middle = low',
+    find: 'firstFit(first + 1, lastCut(blocks, first), (end) => {',
+    replace: `;((from: number, to: number, fits: (end: number) => boolean) => {
+      for (let end = from; end <= to; end += 1) if (fits(end)) return
+    })(first + 1, lastCut(blocks, first), (end) => {`,
   },
   {
     name: 'a masked result loses its call id',
