@@ -1,7 +1,7 @@
 /** Settings, profiles and MCP servers over HTTP. No response contains a secret. */
 
 import { isObject } from '../../event/json.ts'
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { matching, text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -219,7 +219,7 @@ export const cloudSettingsOperations = (settings: Settings): Operation[] => [
     async handle({ request }) {
       const shown = shownSettings(await settings.read(), request)
       const { agent_settings: agent, misc_settings: preferences, llm_api_key_is_set: set, ...rest } = shown
-      const llm = objectAt(agent, 'llm')
+      const llm = isObject(agent) && isObject(agent['llm']) ? agent['llm'] : {}
       return {
         ...(isObject(preferences) && preferences),
         ...rest,
@@ -246,11 +246,6 @@ export const cloudSettingsOperations = (settings: Settings): Operation[] => [
     },
   }),
 ]
-
-const objectAt = (value: JsonValue | undefined, name: string): JsonObject => {
-  const inner = isObject(value) ? value[name] : undefined
-  return isObject(inner) ? inner : {}
-}
 
 const PROFILE_PATHS = ['/api/v1/settings/profiles', '/api/organizations/{org_id}/profiles']
 
