@@ -18,7 +18,7 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   {
     name: 'the names of the engine’s own tools are redacted',
     file: 'context/redaction/redact.ts',
-    find: "if (treatment === 'name' && KNOWN_TOOLS.has(text)) return text",
+    find: "if (treatment === 'name' && BUILT_IN_TOOLS.has(text)) return text",
     replace: '',
   },
   {
@@ -96,8 +96,8 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   {
     name: 'percent encoding hides a secret',
     file: 'context/redaction/find-secrets.ts',
-    find: 'return decodeURIComponent(bytes)',
-    replace: 'return null',
+    find: 'attempt(() => decodeURIComponent(bytes), null)',
+    replace: 'null',
   },
   {
     name: 'line breaks in base64 hide a secret',

@@ -54,14 +54,14 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a snapshot omits the batch of a pending call',
     file: 'state/snapshot/record.ts',
-    find: 'entry.seq,\n      rank,\n      first,\n    ]),',
-    replace: 'entry.seq,\n      entry.seq,\n      first,\n    ]),',
+    find: '[entry.seq, rank, first] as const',
+    replace: '[entry.seq, entry.seq, first] as const',
   },
   {
     name: 'a snapshot omits the first call in the batch of a pending call',
     file: 'state/snapshot/record.ts',
-    find: 'entry.seq,\n      rank,\n      first,\n    ]),',
-    replace: 'entry.seq,\n      rank,\n      entry.seq,\n    ]),',
+    find: '[entry.seq, rank, first] as const',
+    replace: '[entry.seq, rank, entry.seq] as const',
   },
   {
     name: 'a snapshot marks every batch as failed',
