@@ -10,7 +10,7 @@ import { expect, it } from 'vitest'
 import { KINDS as AI_SDK } from '../../src/messages/ai-sdk/blocks.ts'
 import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
 import { KINDS as INTERACTIONS } from '../../src/messages/interactions/blocks.ts'
-import { KINDS as GOOGLE, type MORE } from '../../src/messages/google/blocks.ts'
+import { KINDS as GOOGLE } from '../../src/messages/google/blocks.ts'
 import { isShared, replyPlaceholder } from '../../src/messages/reply-parts.ts'
 import { isReturnable, type Kinds } from '../../src/messages/blocks.ts'
 import type { KINDS as CHAT } from '../../src/messages/openai-chat/blocks.ts'
@@ -22,7 +22,7 @@ const missing: {
   readonly aiSdk: Exclude<ContentPart<ToolSet>['type'], keyof typeof AI_SDK>[]
   readonly chat: Exclude<keyof ChatCompletionMessage, 'role' | keyof typeof CHAT>[]
   readonly calls: Exclude<ChatCompletionMessageToolCall['type'], 'function' | 'custom'>[]
-  readonly google: Exclude<keyof Part, keyof typeof GOOGLE | keyof typeof MORE>[]
+  readonly google: Exclude<keyof Part, keyof typeof GOOGLE>[]
   readonly steps: Exclude<(Interactions.Step | Interactions.Content)['type'], keyof typeof INTERACTIONS>[]
   readonly responses: Exclude<ResponseOutputItem['type'], keyof typeof RESPONSES>[]
 } = { anthropic: [] satisfies never[], aiSdk: [], chat: [], calls: [], google: [], steps: [], responses: [] }

@@ -56,7 +56,18 @@ export const KINDS = {
   toolResponse: { ...SIGNED, needs: { toolResponse: object } },
   /** The provider returns this kind, but does not accept it. */
   audioTranscription: { in: 'words', side: 'assistant' },
+  thought: { in: 'standard', side: 'assistant' },
+  thoughtSignature: { in: 'standard', side: 'assistant' },
+  mediaProcessing: { in: 'standard', side: 'both' },
+  mediaResolution: { in: 'standard', side: 'both' },
+  partMetadata: { in: 'standard', side: 'both' },
+  speechMetadata: { in: 'standard', side: 'both' },
+  videoMetadata: { in: 'standard', side: 'both' },
 } as const satisfies Kinds
+
+export const DATA: readonly string[] = /* @__PURE__ */ Object.keys(KINDS).filter(
+  (field) => !Object.hasOwn(MORE, field),
+)
 
 export const LIMITS: Limits = {
   ...THINKING_LIMITS,

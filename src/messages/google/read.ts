@@ -14,7 +14,7 @@ import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } fr
 import { type RawObject, objectOf, objectsOf, runsOf, stringOf, withoutEmpty } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream, joinPieces } from '../stream.ts'
-import { KINDS, LIMITS } from './blocks.ts'
+import { DATA, LIMITS } from './blocks.ts'
 
 interface ArgumentPieces {
   readonly add: (call: RawObject) => void
@@ -279,7 +279,7 @@ const isVisible = (part: RawObject): boolean =>
   part['text'] !== '' || Object.keys(part).some((field) => field !== 'text' && field !== 'thought')
 
 function partOf(part: RawObject, isCutOff: boolean): ReplyPart {
-  const present = Object.keys(KINDS).filter((field) => part[field] !== undefined && part[field] !== null)
+  const present = DATA.filter((field) => part[field] !== undefined && part[field] !== null)
   const [kind] = present
   if (present.length === 1 && kind === 'text' && typeof part['text'] === 'string')
     return readText(part, part['text'])
