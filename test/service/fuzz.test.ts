@@ -120,6 +120,7 @@ describe.each([
   const knownAs = new Map([
     ['conversation_id', ['shared', 'own']],
     ['name', ['profile']],
+    ['settings_key', ['profile']],
     ['sandbox_spec_id', ['sleeper', 'folder']],
   ])
   /** Operations that have succeeded. */
@@ -133,10 +134,12 @@ describe.each([
   })
   /** Restores what an earlier operation deleted. */
   const seed = async ({ path }: DocumentedOperation): Promise<void> => {
+    const workspace = join(directory.path, 'sandboxes', 'seeded', 'workspace')
     if (path.includes('{conversation_id}')) {
       for (const id of ['shared', 'own']) {
         if ((await engine.store.getConversation(id)) !== null) continue
-        const conversation = await engine.create({ id, public: id === 'shared' })
+        const metadata = id === 'own' ? { workspace: { working_dir: workspace } } : {}
+        const conversation = await engine.create({ id, public: id === 'shared', metadata })
         await conversation.append([user('u1'), agent('g1'), action('a1')])
       }
     }
@@ -144,14 +147,26 @@ describe.each([
     if (/\{sandbox_id\}|git|bash|file/.test(path) && (await sandboxes.find('seeded')) === null) {
       await sandboxes.start('folder', 'seeded')
     }
-    const workspace = join(directory.path, 'sandboxes', 'seeded', 'workspace')
     const file = join(workspace, 'kept.txt')
-    const newFolder = join(directory.path, 'files', 'made')
+    const newFolder = join(
+      path.includes('{conversation_id}') ? workspace : join(directory.path, 'files'),
+      'made',
+    )
     if (path.includes('download')) writeFileSync(file, 'kept')
     knownAs.set('path', [
       path.includes('create') ? newFolder : path.includes('download') ? file : workspace,
       path.includes('create') ? newFolder : path.includes('download') ? file : workspace,
     ])
+    if (path.includes('{settings_key}')) {
+      const mcp_config = { profile: { url: 'http://127.0.0.1/mcp' } }
+      await service.fetch(
+        new Request('http://localhost/api/settings', {
+          method: 'PATCH',
+          headers: { 'x-session-api-key': KEY },
+          body: JSON.stringify({ agent_settings_diff: { mcp_config } }),
+        }),
+      )
+    }
     if (!path.includes('{name}')) return
     await service.secrets.save({ name: 'profile', description: null }, 'hush')
     const saved = await service.fetch(
