@@ -137,7 +137,7 @@ describe('a page opened from a file', () => {
     await page.keyboard.press('Escape')
     await page.fill('.scrub input', '32')
     await page.getByText(/The prefix has changed at/).waitFor()
-    await page.getByText(/\(condense\) did it/).waitFor()
+    await page.getByText(/\(condense\) caused this/).waitFor()
     await page.click('#tab-what-if')
     const before = await page.textContent('.facts >> nth=0')
     await page.getByText('Condense by plan').click()
@@ -238,7 +238,7 @@ describe('a page opened from a file', () => {
     expect(await sum.locator('td').nth(1).textContent()).toBe('3,000')
     await page.goto(`file://${html}#event=none-such`)
     await page.reload()
-    await page.getByText('No event of this log is').waitFor()
+    await page.getByText('which is not in this log').waitFor()
   })
 
   it('shows working calls at three positions of a hostile log, and 3,000 working calls', async () => {

@@ -141,9 +141,11 @@ describe('line numbers of a file', () => {
     const { out } = await colloquy(['why', file, '4'])
     expect(out).toContain('the event on line 2 already has its id')
     expect(out).toContain('id "a" already exists on line 2')
-    expect((await colloquy(['why', file])).out).toContain('is the id of the event on line 2 already')
+    expect((await colloquy(['why', file])).out).toContain(
+      'is already the id of the event on line 2, which has other content',
+    )
     const checked = await colloquy(['check', file, '--laws'])
-    expect(checked.out).toContain('"a" is the id of the event on line 2 already')
+    expect(checked.out).toContain('"a" is already the id of the event on line 2, which has other content')
     const orphan = folder({
       'b.jsonl': lines(messageEvent('a', 'one', { parent_id: 'b' }), messageEvent('b', 'two')),
     })
