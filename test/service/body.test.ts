@@ -58,6 +58,11 @@ it('a declared length above the limit gets 413 unread, and an endless body is ca
   expect([await outcome(declared.request), declared.sent.pulled]).toEqual([413, 0])
   const endless = requestOf(Array<string>(1_000).fill('abc'), null)
   expect([await outcome(endless.request), endless.sent]).toEqual([413, { pulled: 2, isCancelled: true }])
+  // The response does not wait for the end of the cancellation.
+  const { promise } = Promise.withResolvers<void>()
+  const stuck = new ReadableStream({ pull: (chunks) => chunks.enqueue(bytes('abc')), cancel: () => promise })
+  const request = { method: 'POST', body: stuck, duplex: 'half' } as never
+  expect(await outcome(new Request('http://localhost', request))).toBe(413)
   // A runtime may pass on a length that is not the body's.
   expect(await outcome(requestOf(['abcde'], 1).request)).toBe(413)
 })

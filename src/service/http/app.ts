@@ -210,13 +210,17 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
 }
 
 async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array<ArrayBuffer>[] = []
+  const reader = body?.getReader()
+  const chunks: Uint8Array[] = []
   let size = 0
-  // Leaving the loop cancels the rest.
-  for await (const chunk of body ?? []) {
-    size += chunk.byteLength
-    if (size > maxBytes) throw tooLarge(maxBytes)
-    chunks.push(chunk)
+  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+    size += next.value.byteLength
+    if (size > maxBytes) {
+      // The rest is not awaited; a failure to cancel changes nothing.
+      void reader?.cancel().catch(() => undefined)
+      throw tooLarge(maxBytes)
+    }
+    chunks.push(next.value)
   }
   const bytes = new Uint8Array(size)
   let end = 0
