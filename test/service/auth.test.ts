@@ -303,4 +303,11 @@ describe('`identifier`', () => {
     await expect(identify(header('a'), 'p')).rejects.toThrow(HttpProblem)
     expect(await identifier([], null)(null)).toEqual({ type: 'open' })
   })
+
+  it('keeps the keys that it was given, even if the caller clears its list', async () => {
+    const keys = ['s']
+    const identify = identifier(keys, null)
+    keys.length = 0
+    expect([await identify(null), await identify(header('s'))]).toEqual([null, { type: 'session' }])
+  })
 })
