@@ -159,6 +159,19 @@ describe('values computed from a log', () => {
   })
 })
 
+it('opening a log rejects with the error of reading it', async () => {
+  // The types of the page need a browser's globals.
+  const path = '../../src/inspector/page/session.ts'
+  const page = (await import(path)) as { openLog(document: object, tell: () => void): Promise<object> }
+  const unreadable = {
+    ...documentOf([]),
+    get facts(): never {
+      throw new Error('unreadable')
+    },
+  }
+  await expect(page.openLog(unreadable, () => undefined)).rejects.toThrow('unreadable')
+})
+
 it('a search finds an unreadable line only by its text', () => {
   const log = replayed(documentOf([loadLine('not JSON').fact, { kind: 'PauseEvent', id: 'null' }]))
   const search = (text: string) => matching(log, { text, hidden: new Set() }).next().value

@@ -123,12 +123,19 @@ export function inTurns<Step, Result>(
   return () => clearTimeout(timer)
 }
 
-export const openLog = (document: LogDocument, tell: (done: number) => void): Promise<Session> =>
-  new Promise((resolve) =>
-    inTurns(replaying(document), { turn: 40 }, ({ done, value }) =>
-      done === true ? resolve(sessionOf(value)) : tell(value),
-    ),
-  )
+/** The caller shows an error, so this does not use `inTurns`, whose errors nobody receives. */
+export async function openLog(document: LogDocument, tell: (done: number) => void): Promise<Session> {
+  const steps = replaying(document)
+  for (let begun = performance.now(); ;) {
+    const step = steps.next()
+    if (step.done === true) return sessionOf(step.value)
+    if (performance.now() - begun < 40) continue
+    tell(step.value)
+    // oxlint-disable-next-line no-await-in-loop -- the page is drawn meanwhile
+    await new Promise((resume) => setTimeout(resume, 0))
+    begun = performance.now()
+  }
+}
 
 export function sessionOf(replayed: Replayed): Session {
   let asks: readonly Ask[] | null = null
