@@ -1,4 +1,5 @@
 import { kindOf } from '../../log/entry.ts'
+import { memoize } from '../../messages/digest.ts'
 import type { Replayed } from './replayed.ts'
 
 export interface SearchFilter {
@@ -8,14 +9,14 @@ export interface SearchFilter {
 
 const SLICE = 2048
 
-export function kindCounts({ states }: Replayed): [string, number][] {
+export const kindCounts = memoize(({ states }: Replayed): readonly (readonly [string, number])[] => {
   const counts = new Map<string, number>()
   for (const entry of states.at(-1)?.log.entries ?? []) {
     const kind = kindName(entry.event === null ? null : kindOf(entry))
     counts.set(kind, (counts.get(kind) ?? 0) + 1)
   }
   return [...counts].toSorted((a, b) => b[1] - a[1])
-}
+})
 
 const kindName = (kind: string | null): string => kind ?? 'quarantined'
 
