@@ -53,12 +53,8 @@ export class SandboxCommands {
       COLLOQUY_SANDBOX_COMMAND: mark,
     }
     const [stdout, stderr] = [new Output(MAX_OUTPUT), new Output(MAX_OUTPUT)]
-    const group = Group.start(
-      { command: ['/bin/sh', '-c', command], cwd, env },
-      this.#watchdog,
-      stdout,
-      stderr,
-    )
+    const shell = { command: ['/bin/sh', '-c', command], cwd, env }
+    const group = Group.start(shell, this.#watchdog, stdout, stderr)
     let ending: Promise<void> | null = null
     const end = (): void => {
       ending ??= group.then(

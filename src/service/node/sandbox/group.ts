@@ -129,7 +129,7 @@ export class Group {
 
   async #gone(milliseconds: number): Promise<boolean> {
     const until = performance.now() + milliseconds
-    while (this.signal(0) && (await isAlive(this.#pid))) {
+    while (this.signal(0) && (await isAlive(this.#pid).catch(() => true))) {
       if (performance.now() > until) return false
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
