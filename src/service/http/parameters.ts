@@ -137,6 +137,4 @@ export function readParameters<P extends Parameters>(
   return errors.length > 0 ? { errors } : { values: values as ValuesOf<P> }
 }
 
-export function decoded(text: string): string {
-  return attempt(() => decodeURIComponent(text), text)
-}
+export const decoded = (text: string): string => attempt(() => decodeURIComponent(text), text)

@@ -234,9 +234,7 @@ function readClaim(directory: string): Claim | null {
   }
 }
 
-function isAlive(pid: number): boolean {
-  return attempt(() => process.kill(pid, 0), false)
-}
+const isAlive = (pid: number): boolean => attempt(() => process.kill(pid, 0), false)
 
 /** Start time of a process in clock ticks; null if the system does not report it. */
 function startTimeOf(pid: number): string | null {

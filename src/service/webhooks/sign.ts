@@ -77,6 +77,5 @@ function keyOf(secret: string, use: 'sign' | 'verify') {
   )
 }
 
-function decodeBase64(base64: string): Uint8Array<ArrayBuffer> | null {
-  return attempt(() => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)), null)
-}
+const decodeBase64 = (base64: string): Uint8Array<ArrayBuffer> | null =>
+  attempt(() => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)), null)

@@ -96,9 +96,8 @@ export function checkWebhook(options: WebhookOptions): Webhook {
   return webhook
 }
 
-function areHeaders(headers: Readonly<Record<string, string>>): boolean {
-  return attempt(() => new Headers(headers) instanceof Headers, false)
-}
+const areHeaders = (headers: Readonly<Record<string, string>>): boolean =>
+  attempt(() => new Headers(headers) instanceof Headers, false)
 
 export function addressOf({ url }: Pick<Webhook, 'url'>, path: string): URL {
   const address = new URL(url)

@@ -434,6 +434,4 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
 }
 
 /** Returns the size of the bodies as JSON; the maximum for an invalid body, which is rejected later. */
-function bodySize(facts: readonly Fact[]): number {
-  return attempt(() => JSON.stringify(facts).length, MAX_TEXT)
-}
+const bodySize = (facts: readonly Fact[]): number => attempt(() => JSON.stringify(facts).length, MAX_TEXT)

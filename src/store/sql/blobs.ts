@@ -293,9 +293,8 @@ export function blobReads(d: Dialect) {
   return { readBodies, fillPage, readBlob, audit }
 }
 
-const hashesOf = (blobs: string | null): ReadonlySet<string> => {
-  return attempt(() => new Set(readReferences(blobs ?? '[]').map(({ hash }) => hash)), new Set(['damaged']))
-}
+const hashesOf = (blobs: string | null): ReadonlySet<string> =>
+  attempt(() => new Set(readReferences(blobs ?? '[]').map(({ hash }) => hash)), new Set(['damaged']))
 
 function referencesOf(conversationId: string, { seq, blobs }: BodyRow): readonly BlobReference[] {
   try {

@@ -56,6 +56,5 @@ export function ownFact(fact: Fact): Fact {
 }
 
 /** Copies JSON; undefined for cycles, bigints, throwing getters, and values that are nested too deeply. */
-function jsonCopy(value: object): JsonValue | undefined {
-  return attempt(() => JSON.parse(JSON.stringify(value)) as JsonValue, undefined)
-}
+const jsonCopy = (value: object): JsonValue | undefined =>
+  attempt(() => JSON.parse(JSON.stringify(value)) as JsonValue, undefined)
