@@ -251,3 +251,28 @@ it('an append that timed out while waiting for a lock is cancelled on the server
   await store.close()
   await database.drop()
 })
+
+it('a schema without a version is reported at once', async () => {
+  const database = await testDatabase()
+  onTestFinished(() => database.drop())
+  const first = postgresStore({ url: database.url, listen: false })
+  await first.createConversation({ id: 'c' })
+  await first.close()
+  // Like a dump without data.
+  await run(database.url, 'DELETE FROM colloquy.schema_version')
+  const pool = new pg.Pool({ connectionString: database.url, max: 2 })
+  let statements = 0
+  const client = {
+    query: (text: string, values?: unknown[]) => ((statements += 1), pool.query(text, values)),
+  }
+  const store = postgresStore({ client, timeout: 2_000, listen: false } as PostgresStoreOptions)
+  await expect(store.getConversation('c')).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('schema_version has no row'),
+  })
+  const known = statements
+  expect(known).toBeLessThan(5)
+  await store.close()
+  expect(statements).toBe(known)
+  await pool.end()
+})

@@ -20,7 +20,7 @@ const STRICTER: readonly unknown[] = ['repeatable read', 'serializable']
 export const FORBIDDEN = '42501'
 
 /** Creates the schema in one statement, which needs no transaction. Safe for concurrent processes. */
-export async function createSchema(client: PostgresClient, schemaName: string): Promise<void> {
+export async function createSchema(client: PostgresClient, schemaName: string, again = false): Promise<void> {
   const { version, isolation } = await versionOf(client, schemaName)
   if (STRICTER.includes(isolation))
     throw new ColloquyError(
@@ -36,12 +36,12 @@ export async function createSchema(client: PostgresClient, schemaName: string): 
       { schema: schemaName, version, known: VERSION },
     )
   if (version === VERSION) return
-  await client.query(creation(schemaName))
-  return createSchema(client, schemaName)
+  await client.query(creation(schemaName, again))
+  return createSchema(client, schemaName, true)
 }
 
 /** If several processes create a schema at once, only the first creates it, and the others wait. */
-function creation(schemaName: string): string {
+function creation(schemaName: string, again: boolean): string {
   const schema = quoteName(schemaName)
   return `DO $creation$
 BEGIN
@@ -50,7 +50,7 @@ BEGIN
   END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended(${quoteText(`colloquy ${schemaName}`)}, 0));
   IF to_regclass(${quoteText(`${schema}.schema_version`)}) IS NOT NULL THEN
-    RETURN;
+    ${again ? "RAISE EXCEPTION 'the table schema_version has no row that this user can read'" : 'RETURN'};
   END IF;
   IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${quoteText(schemaName)}) THEN
     CREATE SCHEMA ${schema};
