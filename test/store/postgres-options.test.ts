@@ -276,3 +276,26 @@ it('a schema without a version is reported at once', async () => {
   expect(statements).toBe(known)
   await pool.end()
 })
+
+it('watches are polled while other watches begin', async () => {
+  let version = 1
+  let begun = 0
+  const client = {
+    async query(text: string, values: readonly unknown[] = []) {
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      if (text.includes('schema_version')) return { rows: [{ version: 1, isolation: 'read committed' }] }
+      if (!text.includes('conversation_id = ANY')) return { rows: [] }
+      // A query is always followed by the query of another watch.
+      if ((begun += 1) < 1_000) store.watch(`other${begun}`, () => undefined)
+      return { rows: (values[0] as string[]).map((id) => ({ id, state: String(version) })) }
+    },
+  }
+  const store = postgresStore({ client, pollInterval: 10 })
+  onTestFinished(() => store.close())
+  let wakes = 0
+  store.watch('c', () => (wakes += 1))
+  await expect.poll(() => wakes, { interval: 5 }).toBe(1)
+  version = 2
+  await expect.poll(() => wakes, { interval: 5 }).toBe(2)
+  expect(begun).toBeLessThan(1_000)
+})

@@ -124,7 +124,7 @@ class Listener {
       const lent = await lend(client)
       if (lent === null) return false
       this.#keep(lent.client, lent.end, true)
-      await listen(lent.client, channel)
+      await lent.client.query(`LISTEN ${quoteName(channel)}`)
       return true
     }
     if (isSubscribing(client)) {
@@ -137,7 +137,7 @@ class Listener {
     }
     if (!isListening(client)) return false
     this.#keep(client, async () => void (await client.query(`UNLISTEN ${quoteName(channel)}`)), false)
-    await listen(client, channel)
+    await client.query(`LISTEN ${quoteName(channel)}`)
     return true
   }
 
@@ -188,10 +188,6 @@ async function lend(pool: PostgresPool): Promise<{ readonly client: HeldClient; 
   }
 }
 
-async function listen(client: ListeningClient, channel: string): Promise<void> {
-  await client.query(`LISTEN ${quoteName(channel)}`)
-}
-
 const POLL_INTERVAL = 1_000
 
 /** Factor by which polls are rarer while notifications arrive. Polls then only replace lost notifications. */
@@ -212,6 +208,8 @@ export class Watcher {
    * running query may have read older rows.
    */
   #due = new Set<string>()
+  /** Whether a poll of all watches is due or running. */
+  #isAtAll = false
   #skipped = 0
 
   constructor(connection: Connection, options: PostgresStoreOptions) {
@@ -270,12 +268,13 @@ export class Watcher {
 
   #tick(): void {
     this.#skipped += 1
-    if (this.#looking !== null || (this.#listener?.hears === true && this.#skipped < RARELY)) return
+    if (this.#isAtAll || (this.#listener?.hears === true && this.#skipped < RARELY)) return
     this.#lookAtAll()
   }
 
   #lookAtAll(): void {
     this.#skipped = 0
+    this.#isAtAll = true
     for (const id of this.#watches.ids()) this.#due.add(id)
     for (const id of this.#seen.keys()) if (!this.#due.has(id)) this.#seen.delete(id)
     this.#look()
@@ -287,9 +286,10 @@ export class Watcher {
 
   async #lookOn(): Promise<void> {
     while (this.#due.size > 0) {
-      const ids = this.#due
+      const [ids, isAtAll] = [this.#due, this.#isAtAll]
       this.#due = new Set()
       await this.#compare(ids)
+      if (isAtAll) this.#isAtAll = false
     }
     this.#looking = null
   }
