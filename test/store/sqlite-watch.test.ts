@@ -136,3 +136,36 @@ it('a watch is woken after a fault closed the connection, without another call',
   await open(file).append('c', [pause('b')])
   await expect.poll(() => Math.min(one.wakes, any.wakes)).toBeGreaterThan(0)
 })
+
+it('a watch is woken by a change before a busy database could be read', async () => {
+  const file = FILES.next()
+  await open(file).createConversation({ id: 'c' })
+  let isBusy = false
+  const database = reportingDatabase(file, () => {
+    if (isBusy) throw Object.assign(new Error('database is locked'), { errcode: 5 })
+  })
+  const watching = sqliteStore({ database, pollInterval: 5 })
+  onTestFinished(() => watching.close())
+  await watching.getConversation('c')
+  isBusy = true
+  let wakes = 0
+  watching.watch('c', () => (wakes += 1))
+  await open(file).append('c', [pause('a')])
+  isBusy = false
+  await expect.poll(() => wakes, { interval: 5 }).toBeGreaterThan(0)
+})
+
+it('a watch is woken by a change before its first poll could read', async () => {
+  const file = FILES.next()
+  await open(file).createConversation({ id: 'c' })
+  const watching = open(file)
+  // Every 256th read waits for the next turn of the event loop.
+  for (let reads = 1; reads < 256; reads += 1) await watching.getConversation('c')
+  let wakes = 0
+  watching.watch('c', () => (wakes += 1))
+  change(
+    file,
+    `INSERT INTO colloquy_feed (shard, witness, number, conversation_id, change, from_seq, until_seq) VALUES (1, 1, 0, 'c', 1, 0, 1)`,
+  )
+  await expect.poll(() => wakes, { interval: 5 }).toBeGreaterThan(0)
+})

@@ -2,6 +2,7 @@ import type { DisposableStore, Unwatch, Wake } from '../contract/store.ts'
 import { storeClosed } from '../kit/errors.ts'
 import { checkFeedRows } from '../kit/feed.ts'
 import { checkOptionNames, checkPollInterval } from '../../event/check-value.ts'
+import { attempt } from '../../event/json.ts'
 import { microsNow } from '../kit/record.ts'
 import { Watches } from '../kit/watches.ts'
 import { appendResult, type KnownLog } from '../sql/append.ts'
@@ -41,7 +42,7 @@ class Poll {
   #timer: ReturnType<typeof setInterval> | null = null
   #isPolling = false
   #polled: Connection | null = null
-  #position: FeedPosition | null = null
+  #position: FeedPosition | undefined = undefined
   #seen: number | null = null
 
   constructor(runner: Runner, interval: number) {
@@ -53,7 +54,9 @@ class Poll {
     const unwatch = this.watches.add(conversationId, wake)
     if (this.#timer === null) {
       this.#polled = this.#runner.connection
-      this.#position = null
+      // Undefined if the database cannot be read now. The first poll then wakes all watches.
+      this.#position = attempt(() => this.#polled?.all<FeedPosition>(FEED_LAST).concat(START)[0], undefined)
+      this.#seen = null
       this.#timer = setInterval(() => void this.#poll(), this.#interval)
       this.#timer.unref?.()
       void this.#poll()
@@ -89,13 +92,12 @@ class Poll {
     const [row] = await this.#all<{ readonly data_version: number }>('PRAGMA data_version')
     const seen = row?.data_version ?? null
     const connection = this.#runner.connection
-    if (connection !== this.#polled) this.watches.wakeAll()
+    if (connection !== this.#polled || from === undefined) this.watches.wakeAll()
     // An unchanged pragma means that this connection wrote the new rows, and has already woken their watches.
-    else if (from !== null && seen !== this.#seen) await this.#wakeSince(from)
+    else if (seen !== this.#seen) await this.#wakeSince(from)
     this.#polled = connection
     this.#position = last
-    // The second poll finds writes from during the first.
-    this.#seen = from === null ? null : seen
+    this.#seen = seen
   }
 
   /** Wakes watches of conversations that changed since a position. Every change that wakes has a row. */
