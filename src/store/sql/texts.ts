@@ -315,12 +315,9 @@ export class TextIndexer {
     this.#timer = null
     this.#written = 0
     this.#isRunning = true
-    const isDone = await this.#work().then(
-      () => true,
-      () => false,
-    )
+    const hasFailed = await this.#work().catch(() => true)
     this.#isRunning = false
-    if (!isDone) this.#soon(AFTER_FAULT)
+    if (hasFailed === true) this.#soon(AFTER_FAULT)
     else if (this.#nextLook === Infinity) this.#soon(0)
     else if (this.#written > 0) this.wrote(0)
   }
