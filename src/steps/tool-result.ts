@@ -398,10 +398,19 @@ function className(value: object): string {
   return typeof name === 'string' && name !== '' ? name : 'Object'
 }
 
-const entriesOf = (value: object): unknown => [...(value as Iterable<unknown>)]
+type Built = Readonly<
+  Record<string, { readonly prototype: { [Symbol.iterator](): IterableIterator<unknown> } } | undefined>
+>
+
+/** Uses the iterator of the class, because an object's own iterator may never end. */
+const entriesOf =
+  (name: string) =>
+  (value: object): unknown => [
+    ...((globalThis as unknown as Built)[name]?.prototype[Symbol.iterator].call(value) ?? []),
+  ]
 
 const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map([
-  ...['Map', 'Set', 'Headers', 'URLSearchParams', 'FormData'].map((name) => [name, entriesOf] as const),
+  ...['Map', 'Set', 'Headers', 'URLSearchParams', 'FormData'].map((name) => [name, entriesOf(name)] as const),
   ...[Number, String, Boolean, BigInt, Symbol].map(({ name, prototype }) => {
     const { valueOf }: { valueOf(): unknown } = prototype
     return [name, (value: object): unknown => valueOf.call(value)] as const

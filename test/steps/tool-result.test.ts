@@ -73,6 +73,15 @@ const REPEATED: readonly (readonly [unknown, ...string[]])[] = [
   [[{ x: 1 }], '[{"x":1}]'],
 ]
 
+/** Claims to be a map, and yields without end. */
+const endless = {
+  [Symbol.toStringTag]: 'Map',
+  a: 1,
+  *[Symbol.iterator]() {
+    for (let count = 0; ; count += 1) yield [`k${count}`, count]
+  },
+}
+
 describe('readToolResult', () => {
   it.each<readonly [string, unknown, readonly unknown[], boolean?]>([
     // MCP
@@ -246,6 +255,7 @@ describe('readToolResult', () => {
     ['typed array of numbers', new Float64Array([1.5, 2]), [text('[1.5,2]')]],
     ['Blob', new Blob(['abc'], { type: 'text/plain' }), [text('[Blob: text/plain, 3 bytes, not read]')]],
     ['false toStringTag', { [Symbol.toStringTag]: 'Map', a: 1 }, [text('{"a":1}')]],
+    ['endless iterator behind a false toStringTag', endless, [text('{"a":1}')]],
     [
       'toJSON that throws',
       { a: 1, toJSON: () => JSON.parse('{') as unknown },
