@@ -28,8 +28,8 @@ interface Created {
 }
 
 /**
- * Creates a conversation unless it exists, and appends its first message. After a crash, a repeated request
- * does what is still missing.
+ * Creates a conversation and appends its first message. If the conversation exists, only completes a request
+ * that a crash has interrupted.
  * @throws HttpProblem 413 for a start request that is too large, 422 for a reserved id or an unknown parent,
  *   429 for too many runs.
  */

@@ -121,7 +121,7 @@ export type Reserve = (eventId: string | null) => Promise<void>
 const CHECK_INTERVAL = 100
 const MAX_RETRY_WAIT = 2_000
 
-/** A stored command to run a conversation for the events before a position of its log. */
+/** A stored command to run a conversation for the events before `from`, a position of its log. */
 export interface WantedRun {
   readonly conversation_id: string
   readonly from: number
