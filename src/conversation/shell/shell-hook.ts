@@ -2,10 +2,11 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { isObject, parseJson } from '../../event/json.ts'
-import { HOOK_EVENT_TYPES, type JsonObject } from '../../event/shapes.ts'
+import { parseJson } from '../../event/json.ts'
+import { HOOK_EVENT_TYPES } from '../../event/shapes.ts'
 import type { HookEventType } from '../../event/types.ts'
 import { checkOptionNames, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
+import { objectOf } from '../../messages/text.ts'
 import type { Hook, HookOutcome } from '../run/hooks.ts'
 
 const TIMEOUT = 60_000
@@ -265,8 +266,6 @@ function hookOutcome(ended: Ended, command: Command, on: HookEventType): HookOut
     ...(failed && !blocked && { error: failureOf(ended, command) }),
   }
 }
-
-const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
 
 const firstText = (...values: unknown[]): string => values.find((value) => typeof value === 'string') ?? ''
 
