@@ -32,7 +32,7 @@ export interface StandardSchema<Output = unknown> {
 }
 
 /** Whether a value is a Standard Schema. In some libraries, a schema is a function. */
-export const isStandardSchema = (value: unknown): value is StandardSchema => {
+const isStandardSchema = (value: unknown): value is StandardSchema => {
   const isThing = (typeof value === 'object' && value !== null) || typeof value === 'function'
   if (!isThing) return false
   const side: unknown = (value as { readonly '~standard'?: unknown })['~standard']
