@@ -277,7 +277,7 @@ function page(): string {
   const command = files.toSorted().flatMap((code) => textsOf('FileError', code))
   return [
     '# Errors\n',
-    'This page lists the error texts of the library, the service and the command, except the issues of an invalid event or request body. `…` stands for a value, and a slash between spaces separates alternatives. A test writes this page from the sources.\n',
+    'This page lists the error texts of the library, the service and the command, except the issues of an invalid event or request body. `…` is a placeholder for a value. A slash between spaces separates alternatives. A test writes this page from the sources.\n',
     '## Library\n',
     'Errors are `ColloquyError`s. Check them with `hasCode(error, code)`.\n',
     ...library,

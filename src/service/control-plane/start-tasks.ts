@@ -71,7 +71,7 @@ export interface StoredTask extends Omit<StartTask, 'agent_server_url'> {
 export const isOver = ({ status }: Pick<StartTask, 'status'>): boolean =>
   status === 'READY' || status === 'ERROR'
 
-/** Returns what a client sees of a task. `origin` is that of its own request. */
+/** Returns what a client sees of a task. `origin` is the origin of the client's request. */
 export const publicTask = (
   { planned_id: _planned, makes_sandbox: _makes, start_ref: _ref, ...task }: StoredTask,
   origin: string | null,
