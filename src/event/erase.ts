@@ -100,7 +100,7 @@ function actionContent(event: ActionEvent): object {
   const { id, name, origin } = tool_call
   const hasReasoning = hasText(reasoning_content) || (responses_reasoning_item ?? null) !== null
   return defined({
-    // The view depends on whether a call has a thought or reasoning: it may then start a new batch (U2).
+    // The view depends on this: a call with a thought or reasoning may start a new batch (U2).
     thought: thought.length === 0 ? [] : thought.some(({ text }) => hasText(text)) ? TEXT : SILENCE,
     reasoning_content: hasReasoning ? ERASED : undefined,
     thinking_blocks: thinkingOf(event),

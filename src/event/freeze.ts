@@ -56,12 +56,12 @@ export function copyJson(value: unknown): JsonCopy {
 /**
  * Deep-freezes a value from `JSON.parse` in place; -0 becomes 0, because JSON text drops its sign.
  *
- * Returns an issue for what no event can contain: nesting beyond {@link MAX_DEPTH}, and numbers that overflow
- * to infinity. If there is an issue, the value is only partly frozen: discard it. Never throws, at any depth.
+ * Returns issues for what no event can contain: nesting beyond {@link MAX_DEPTH}, and numbers that overflow to
+ * infinity. If there is an issue, the value is only partly frozen: discard it. Never throws, at any depth.
  * O(size).
  */
 export function freezeJson(value: JsonValue): readonly Issue[] {
-  // Finding the failing path is slower, so only a failure pays for it.
+  // Finding the path of an issue is slower, so it is done only after a failure.
   return freezeItem([value], 0, MAX_DEPTH + 1) ? NO_ISSUES : copyJson(value).issues
 }
 
@@ -204,12 +204,12 @@ function copyContainer(value: object, walk: FreezeWalk): JsonValue {
   }
   if (walk.above.length === MAX_DEPTH) {
     addIssue(walk, 'recursion_depth', `Nested deeper than ${MAX_DEPTH} levels. Flatten it.`)
-    // Report it only once: siblings may be nested as deeply.
+    // Report this depth only once: siblings may be nested as deeply.
     walk.room = 0
     return null
   }
   const level = walk.above.length
-  // Otherwise lists that contain the same list twice take exponential time.
+  // Without these copies, lists that contain the same list twice need exponential time.
   const known = walk.copies.get(value)
   if (known !== undefined && known.size < walk.room && known.level >= level) {
     walk.room -= known.size
@@ -242,7 +242,7 @@ function copyList(list: readonly unknown[], walk: FreezeWalk): JsonValue {
     else out.push(copyProperty(property, walk))
     walk.path.pop()
   }
-  // One key is `length`; JSON text would lose any other.
+  // `length` is a key of every list; JSON text would lose any other named key.
   if (walk.room > 0 && Reflect.ownKeys(list).length > length + 1) {
     addIssue(
       walk,

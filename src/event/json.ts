@@ -118,7 +118,7 @@ export function quoteEnd(text: string, from: number): number {
 /** Visits the tokens of JSON text, except true, false and null, until `visit` returns false. */
 export function eachJsonToken(text: string, visit: (token: string, index: number) => boolean | void): void {
   // Each call has its own pattern, because `visit` may read a string that is JSON itself. The pattern matches
-  // only the opening quote of a string, because long matches overflow an engine's stack.
+  // only the opening quote of a string, because long matches overflow the stack of a JavaScript engine.
   const tokens = /["{}[\],:]|-?\d[\d.eE+-]*/g
   for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
     const { index } = match

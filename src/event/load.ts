@@ -39,7 +39,7 @@ export function loadLine(text: string): Loaded {
  */
 export function loadValue(value: unknown): Loaded {
   const copied = copyJson(value)
-  // The text may be longer than the engine's longest string.
+  // The text may exceed the maximum length of a JavaScript string.
   const write = (): string => attempt(() => JSON.stringify(copied.value), 'null')
   return copied.issues.length > 0 ? keep(write(), copied.issues, copied.value) : load(copied.value, write)
 }
@@ -113,7 +113,7 @@ function scan(text: string): readonly Issue[] {
       msg,
       input,
     )
-    // In a valid event, only a field that an upcaster removed is deeper. Its full path is of no use.
+    // In a valid event, only a field that an upcaster removed can be this deep. Its full path is of no use.
     issues.push(levels.length > MAX_DEPTH ? { ...reported, loc: reported.loc.slice(0, 16) } : reported)
   }
   let previous = ''

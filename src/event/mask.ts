@@ -6,7 +6,7 @@ const NAME = [...SECRET]
   .map((letter) => {
     const code = letter.charCodeAt(0).toString(16).padStart(4, '0')
     const anyCase = code.replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
-    // Match only where the backslashes begin: otherwise a search in a million of them is quadratic.
+    // Match only where backslashes begin: otherwise a search in a million adjacent backslashes is quadratic.
     return String.raw`(?:${letter}|(?<!\\)\\+u${anyCase})`
   })
   .join('')

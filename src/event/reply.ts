@@ -35,10 +35,10 @@ export interface ReplyRecord {
   readonly model?: string
   /**
    * The requested model. Recorded only if the reply has reasoning or signed parts, and the provider returned
-   * a name that differs in more than a date.
+   * no name, or a name that differs in more than a date.
    */
   readonly requested_model?: string
-  /** Digest of the request's system prompt and messages, if the reply has signed parts. */
+  /** Digest of the request's system prompt and messages, and in `tools` of its tools, if any part is signed. */
   readonly prefix?: string
   readonly tools?: string
   /** Digest of the reply's parts up to the last signed one; missing if no part is signed. */
@@ -86,8 +86,8 @@ export function replyOf(event: Event): ReplyRecord | null {
 
 /**
  * Records `after`, the id of HEAD when a reply was requested, in the events of an append that do not record
- * it yet (D20). If `after` equals `head` (the first event's parent), the first event records true, and its
- * reply's other tool calls record nothing. O(events).
+ * it yet (D20). If `after` equals `head` (the first event's parent), the first event records true, and the
+ * other tool calls of its reply record nothing. O(events).
  */
 export function recordRequestHead(
   events: readonly Event[],

@@ -110,7 +110,7 @@ export interface HookExecutionEvent extends EventBase {
   readonly hook_input?: JsonObject | null
 }
 
-/** The log of a model call, sent to the client instead of written to a file. */
+/** The log of a model call. The server sends it to the client instead of writing it to a file. */
 export interface LLMCompletionLogEvent extends EventBase {
   readonly kind: 'LLMCompletionLogEvent'
   readonly source?: Source
@@ -132,7 +132,7 @@ export interface ActionEvent extends EventBase {
   readonly reasoning_content?: string | null
   readonly thinking_blocks?: readonly (ThinkingBlock | RedactedThinkingBlock)[]
   readonly responses_reasoning_item?: ReasoningItemModel | null
-  /** The parsed arguments; null if they are invalid or the tool is unknown, for example. */
+  /** The parsed arguments; null if the call cannot be executed, for example because the tool is unknown. */
   readonly action?: Action | null
   readonly tool_name: string
   /** The provider's id of the call; results of the call have the same id. */
@@ -156,7 +156,7 @@ export interface MessageEvent extends EventBase {
   readonly critic_result?: CriticResult | null
 }
 
-/** The error result of a call that could not be executed. It has a `tool_call_id`, but no `action_id`. */
+/** An error as the result of a call, such as an unknown tool or an interrupt. It has no `action_id`. */
 export interface AgentErrorEvent extends EventBase {
   readonly kind: 'AgentErrorEvent'
   readonly source?: Source

@@ -9,7 +9,7 @@ const ENCRYPTED = 'encrypted_content'
 
 /**
  * Returns the event without thinking signatures and encrypted reasoning. Parts in the reply record, which may
- * also be signed, keep only their types and indices. Events that are not of a reply are unchanged. O(size).
+ * also be signed, keep only their types and indices. Events outside replies are unchanged. O(size).
  */
 export function unsignReply(event: JsonObject, mask: Mask): JsonObject {
   const { kind, source, llm_message: message, tool_call: call } = event

@@ -205,7 +205,7 @@ function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note
     : []
 }
 
-/** If a reply is placed before messages that its model had not read, returns the notes on these events. */
+/** Returns notes on a reply that is placed before messages that its model had not read, or on such a message. */
 function orderNotes(units: readonly Unit[], unit: Unit, unitIds: readonly string[]): Note[] {
   const index = units.indexOf(unit)
   if (isPlaced(unit)) {

@@ -78,7 +78,7 @@ export interface Leaving {
 export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving | null {
   const entries = log.entries.slice(from)
   const moves: { readonly by: Checkpoint; readonly head: Checkpoint | null }[] = []
-  /** Position of each entry → index in `moves` of HEAD's last move to the entry or to a descendant. */
+  /** By position of an entry: index in `moves` of HEAD's last move to the entry or to a descendant. */
   const visits = new Map<number, number>()
   let head: Checkpoint | null = null
   for (const by of entries) {
@@ -130,7 +130,7 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
   return isHeadOn ? [...over] : null
 }
 
-/** Returns null while the call is pending at `below`. */
+/** Returns the result of a call; null if the call is pending at `below`. */
 export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   const toolCallId = callIdOf(call)
   if (toolCallId === null) return null

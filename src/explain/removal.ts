@@ -19,7 +19,7 @@ interface Removal {
   readonly verdict: Reason<VerdictCode>
 }
 
-/** Returns null while the subject is in the view. */
+/** Returns null if the subject is in the view at `below`. */
 export function findRemoval(subject: Subject, below: Entry): Removal | null {
   const by = firstBetween(subject.entry, below, ({ branch }) => findUnit(branch.view, subject) === undefined)
   if (by === null) return null

@@ -119,7 +119,7 @@ function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boole
   const later = wouldFollow(state, subject.entry, by)
   if (later === null) return false
   const stretch = stretchOf([...position.branch.view.units], position.unit)
-  // If a later call is of the same reply, no path shows whether it would have joined the batch.
+  // If a later call belongs to the same reply, no path shows whether it would have joined the batch.
   if (later.some((entry) => isOfReplies(repliesOf(stretch), entry))) return false
   const events = stretch.flatMap((unit) => [...unitEvents(unit)])
   return !isListed(events, later)

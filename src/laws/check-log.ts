@@ -195,7 +195,7 @@ function checkCondensation({ above, entry, before }: LogStep, report: Report): v
 
 interface Stop {
   readonly entry: Entry
-  /** Replies that began after the stop. The model may have been called for the first before the stop. */
+  /** Replies that began after the stop. The first one may have been requested before the stop. */
   readonly replies: Set<string>
 }
 
@@ -285,7 +285,7 @@ function checkAfterStop(
   const after = requestHeadOf(entry.event)
   const requested =
     after === true ? entry.parent : typeof after === 'string' ? findEventIn(log, after) : undefined
-  // A reply was in flight if it records a HEAD before the pause. The first reply without a record may be, too.
+  // A reply that records a HEAD before the pause was in flight. The first reply without a record may be, too.
   if (isNew === null || after === null || (requested && requested.seq < seq)) return
   replies.add(isNew)
   if (replies.size < 2) return
@@ -536,7 +536,7 @@ function watchConsent(report: Report): ConsentWatch {
       const isSettled = (): boolean =>
         header.callStatuses.some(({ action_id, grant }) => action_id === call.id && grant !== 'held')
       if (header.status === 'waiting_for_confirmation') {
-        // HEAD may have moved since to a call that needs no confirmation.
+        // Since then, HEAD may have moved to a call that needs no confirmation.
         if (!isSettled() && (wait === null || wait.seq < call.seq || isOpen(wait.branch, call))) {
           const why = `was executed while it waited for confirmation; ${APPROVED_FIRST}`
           report('P7', step.entry, `the call ${quote(call.id)} ${why}`)

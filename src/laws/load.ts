@@ -12,7 +12,7 @@ import type { Checkpoint, State } from '../state/state.ts'
 /** One item of a log: a line, a fact, or the result of `loadLine`. */
 export type LogItem = string | Fact | Loaded
 
-/** Facts are decoded again, because the checks rely on their types. `loadValue` reports a value that throws. */
+/** Decodes facts again, because the checks rely on their types. `loadValue` reports getters that throw. */
 export const loadItem = (item: unknown): Loaded =>
   typeof item === 'string' ? loadLine(item) : (attempt(() => loadedFrom(item), null) ?? loadValue(item))
 

@@ -78,7 +78,7 @@ export function appendEntry<E extends Entry>(log: Log<E>, entry: E, head: E | nu
     index.ids.add(entry.id, entry.seq)
     if (entry.event?.kind === 'ActionEvent') {
       index.calls.add(entry.event.tool_call_id, entry.seq)
-      // The columnar log is not searched: adding a known response is harmless, and the search costs more.
+      // Searching the columnar log would cost more than adding a known response again, which is harmless.
       if (!hasResponse(log, entry.event.llm_response_id, index.columns?.length)) {
         index.responses.add(entry.event.llm_response_id, entry.seq)
       }

@@ -1,4 +1,4 @@
-/** An immutable index of a branch's pending calls. Earlier versions stay valid; a change is O(log k). */
+/** An immutable index of a branch's k pending calls. Earlier versions stay valid; a change is O(log k). */
 
 import type { ToolResultEvent, ActionEvent, ObservationEvent } from '../event/types.ts'
 import { callIdOf, type DropReason, type EventEntry, isOnPathIn } from './entry.ts'

@@ -15,7 +15,7 @@ interface Block<T> {
   readonly values: readonly T[]
   readonly size: number
   readonly last: T
-  /** Derived by a reader of the list, once, because versions share nodes. */
+  /** A value that a reader of the list computes only once, because versions share nodes. */
   cache?: unknown
 }
 
@@ -62,7 +62,7 @@ export class Vector<T> implements Iterable<T> {
     return new Vector<T>(0, null, [])
   }
 
-  /** Tree of the values before the tail; in a prefix it may also have later values. Versions share nodes. */
+  /** Tree of the values before the tail. After `prefix`, it may also have later values. Versions share nodes. */
   get tree(): Node<T> | null {
     return this.#tree
   }
@@ -84,7 +84,7 @@ export class Vector<T> implements Iterable<T> {
     return node.values[rest]
   }
 
-  /** Returns the last value, or undefined. O(1), except in a prefix or a range. */
+  /** Returns the last value, or undefined. O(1), or O(log n) after `prefix` or `range`. */
   last(): T | undefined {
     return this.get(this.length - 1)
   }

@@ -98,10 +98,10 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
  * Adjacent plain user messages are merged. Texts are shortened only by `maxResultLength`.
  *
  * Between two condensations, an append changes no earlier message, but it can add content to the last one
- * (law V). There are three exceptions: a pending batch, a new system prompt, and a reply that records its
- * request. Such a reply is placed before the messages that arrived while the model worked. O(view + content).
- * @throws ColloquyError `pending_calls` if the branch has a pending call and `pending` is `refuse`.
- *   `data.calls` has the ids of all pending calls.
+ * (law V). There are three exceptions: a batch that gets another call or result, a new system prompt, and a
+ * reply that is placed before the messages that arrived while the model worked. O(view + content).
+ * @throws ColloquyError `pending_calls` if a batch has a call without a result and `pending` is `refuse`.
+ *   `data.calls` lists all these calls.
  * @example
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])

@@ -28,7 +28,7 @@ export const listOfParts = (value: unknown): readonly Wire[] =>
     (part) => !isTextBlank(part),
   )
 
-/** How a simulated provider reads requests and its own replies, to sign parts and check signatures. */
+/** How a fake provider reads requests and its own replies, to sign parts and check signatures. */
 export interface Sight {
   readonly see: (request: unknown, tools?: unknown) => Seen
   readonly contentBlocks: (content: Wire) => readonly SeenBlock[]

@@ -82,7 +82,7 @@ export function requestCache(): RequestCache {
       const earlier = all.find((each) => each.key === key && rewind(each, messages))
       const open = earlier ?? startKnown(key, writer, messages, options)
       const from = Math.max(open.request.lead, open.settled.length)
-      // A late prompt replaces the first one, where a grammar accepts one only.
+      // If a grammar accepts only one prompt, a later prompt replaces the first one.
       if (!writer.limits.appends && messages.slice(from).some(({ role }) => role === 'system')) return null
       const request = continueRequest(open, messages, from, writer.limits.pairOf)
       if (open.points.length > 0) requests.set(first, [open, ...others].slice(0, MAX_REQUESTS))

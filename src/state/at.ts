@@ -5,8 +5,8 @@ import { quote } from '../event/text.ts'
 import { branchOf, type Checkpoint, type State } from './state.ts'
 
 /**
- * Returns the state at an event. In this state, the log ends with the event, and the event is HEAD (law T). A
- * state update cannot be HEAD; then HEAD is the last event before the update on its branch. O(log n).
+ * Returns the state at an event. In this state, the log ends with the event, and the event is HEAD (law T).
+ * For a state update, which cannot be HEAD, HEAD is its nearest ancestor of another kind. O(log n).
  * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
  *   `evict` left out the state at the event. To get this state, replay the whole log.
  * @example
@@ -27,7 +27,7 @@ export function stateAt(state: State, eventId: string): State {
  * Returns the state with HEAD at another event, or with an empty HEAD for null. Log, status and error do not
  * change. O(log n).
  * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
- *   `evict` left out the event's branch: replay the whole log.
+ *   `evict` left out the event's branch. To switch to this branch, replay the whole log.
  * @example
  * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
  * console.assert(switchTo(state, "p").log.head?.id === "p");

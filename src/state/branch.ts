@@ -84,7 +84,7 @@ export function foldBranch(
   const index = replyIndex ?? branch.view.units.length
   const event = entry.event
   if (event === null || entry.id === null) return branch
-  // A look-up in the kinds table would add the table to every bundle that folds a log.
+  // A lookup in the kind table would add the table to every bundle that folds a log.
   switch (event.kind) {
     case 'SystemPromptEvent':
     case 'MessageEvent':

@@ -2,7 +2,7 @@ import { callIdOf, type DropReason, type Entry, isOnPathIn } from '../log/entry.
 import { findCall, type Log } from '../log/log.ts'
 import type { Branch, DroppedEntry } from './branch.ts'
 
-/** A dropped tool result: a second result of a call, or a result whose call is unknown or was removed. */
+/** A dropped tool result: a second result, or a result whose call is not on the branch or was removed. */
 export interface DroppedResult {
   readonly id: string
   readonly reason: DropReason

@@ -58,7 +58,7 @@ const INITIAL: Header = Object.freeze({
   callProgress: null,
 })
 
-/** Returns the next header; the same object if equal. O(1), or O(k log k) for k pending calls. */
+/** Returns the next header; the same object if equal. O(log n), or O(k log k) if k calls have a status. */
 export function foldHeader(header: Header, step: HeaderStep): Header {
   const { event, id: event_id, completed, reported } = step
   const status = nextStatus(header, step)

@@ -201,8 +201,8 @@ export function cutPoints(state: State): number[] {
 
 /**
  * Returns the tool results on HEAD's path that were dropped, in log order. `duplicate_result`: the call
- * already had a result. `orphan_result`: the call is unknown, or a condensation removed it. O(path), or O(1)
- * if no result was dropped.
+ * already had a result. `orphan_result`: the call is not on the branch, or a condensation removed it. O(path),
+ * or O(1) if no result was dropped.
  * @example
  * const state = replay([{ kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'no' }])
  * listDroppedResults(state) // [{ id: 'e', reason: 'orphan_result' }]

@@ -10,12 +10,12 @@ import { foldHeader, type ReportedCall } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
- * Returns the state after one more fact. Never changes its input. `reduce` never throws because of what a
- * fact contains (law R).
+ * Returns the state after one more fact. Never changes its input, and never throws because of what the fact
+ * contains (law R).
  *
  * O(log n) in the length of the log; for a Condensation O(listed ids · log view).
- * @throws ColloquyError `evicted` when the fact continues a branch that a snapshot or `evict` left out: see
- *   `canReduce`.
+ * @throws ColloquyError `evicted` when the fact continues a branch that a snapshot or `evict` left out;
+ *   `canReduce` predicts this.
  * @example
  * const state = reduce(initialState(), { kind: "PauseEvent", source: "user" });
  * console.assert(state.header.status === "paused");

@@ -27,7 +27,7 @@ import {
 } from './snapshot/record.ts'
 import type { Checkpoint, State } from './state.ts'
 
-/** Maps a complete chunk's last entry to the chunk's seal. The entries before an entry never change. */
+/** Maps a complete chunk's last entry to the chunk's seal, which is fixed: earlier entries never change. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
@@ -157,8 +157,8 @@ export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, Stored
 }
 
 /**
- * Returns the state without the bodies and checkpoints that HEAD's branch does not need. A snapshot leaves
- * out the same bodies and checkpoints. The input stays valid. O(length).
+ * Returns the state without the event bodies and the earlier states that HEAD's branch does not need. A
+ * snapshot leaves out the same data. The input stays valid. O(length).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * state.log.entries.get(0).event // null
@@ -236,7 +236,7 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
   return seals.length === Math.ceil(length / size) ? { ...head, chunks, conversationId } : null
 }
 
-/** Null if a body is missing, or if an id differs from the log's, because the snapshot is of another log. */
+/** Null if a body is missing, or if an id differs: the snapshot is then of another log. */
 function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   const bodies = new Map(saved.bodies)
   const { size, length } = saved.record

@@ -124,7 +124,7 @@ function afterAction({ status, inFlight }: StatusBefore, step: StatusStep, event
   return starts ? 'running' : status
 }
 
-/** Whether an action begins the first reply after a pause. The reply may have been requested before. */
+/** Whether an action begins the first reply after a pause. The model may have been called before the pause. */
 export function isFirstReply(before: StatusBefore, step: StatusStep, event: ActionEvent): boolean {
   return before.status === 'paused' && before.inFlight === null && isNewResponse(step, event)
 }

@@ -233,8 +233,8 @@ export interface AiSdkTool {
   readonly toModelOutput?: unknown
   readonly needsApproval?: unknown
   /**
-   * For a tool of a provider: `provider`, in addition to the field `isProviderExecuted`. In older versions of
-   * the SDK: `provider-defined`.
+   * `provider` for a tool of a provider, which also has the field `isProviderExecuted`. In older versions of
+   * the SDK, `provider-defined`.
    */
   readonly type?: unknown
   readonly isProviderExecuted?: unknown

@@ -22,8 +22,8 @@ export interface GoogleStepOptions extends ClientStepOptions<GoogleClient> {
 
 /**
  * Returns a step that calls Gemini, and executes the calls of its replies. If a request has both functions
- * and Gemini's own tools, the step sets `includeServerSideToolInvocations`. Gemini requires this setting, but
- * Vertex AI rejects it.
+ * and Gemini's own tools, the step sets `includeServerSideToolInvocations`, which Gemini requires. For Vertex
+ * AI, which rejects this setting, the step omits it.
  * @throws ColloquyError `invalid_argument` for duplicate tool names, or a schema that JSON Schema cannot express.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })

@@ -75,7 +75,7 @@ const MAX_PAGES = 1000
 export async function mcpTools(client: McpClient, options: McpToolOptions = {}): Promise<StepTool[]> {
   checkOptionNames(options, 'name include trustHints tasks request signal')
   const { name: rename = (name) => name, include = () => true, signal } = options
-  // Without a listener, the SDK asks for no progress, and `resetTimeoutOnProgress` has no effect.
+  // Without a listener, the SDK requests no progress reports, and `resetTimeoutOnProgress` has no effect.
   const resets = (options.request as { readonly resetTimeoutOnProgress?: unknown })?.resetTimeoutOnProgress
   const request =
     resets === true ? { onprogress: () => undefined, ...options.request } : (options.request ?? {})

@@ -174,16 +174,16 @@ export interface StepOptions {
   /** System prompt, appended before a model call if the current branch has none. Default: none. */
   readonly system?: string
   /**
-   * Whether live readers get the reply as a stream. An interrupted reply keeps the text that has arrived only
-   * if it is streamed. Default: true.
+   * Whether live readers get the reply as a stream. Only a streamed reply keeps its text when it is
+   * interrupted. Default: true.
    */
   readonly stream?: boolean
   /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]
   /**
    * Whether to leave out the signed parts of a reply if earlier messages, the tools or the model have
-   * changed. Default: true, except if Anthropic's option `thinking` is `{ type: 'enabled' }`, because its
-   * signatures do not depend on earlier messages.
+   * changed. Default: true, except if Anthropic's option `thinking` is `{ type: 'enabled' }`, because
+   * signatures then do not depend on earlier messages.
    */
   readonly prove?: boolean
 }
@@ -325,7 +325,7 @@ async function* callModel(
     const reply = await send(request as never, signal, stream)
     if (!isStream(reply)) return yield read(reply as never, options)
     for await (const event of reply) {
-      // Some clients ignore the signal. Nobody waits for the rest of their stream.
+      // Some clients ignore the signal. The rest of their stream is not needed.
       if (signal.aborted) break
       for (const delta of collector.push(event)) publish(delta)
       const error = tooLong(event)

@@ -61,7 +61,7 @@ export function subagent(options: SubagentOptions): StepTool {
       ...(maxDepth !== undefined && { maxDepth }),
       ...(maxChildren !== undefined && { maxChildren }),
       ...(run !== undefined && { run }),
-      // Names the child: the completion of a background call does not, unlike a SubagentObservation.
+      // Records the child's id: unlike a SubagentObservation, the completion of a background call lacks it.
       onOpen: (subagent) => void report?.({ task: { subagent } }).catch(() => undefined),
     })
   }

@@ -127,7 +127,7 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   }
 }
 
-/** Whether texts repeat the content, for older clients. FastMCP repeats its `result`, and lists item by item. */
+/** Whether texts repeat the structured content. FastMCP repeats its `result`, and repeats a list item by item. */
 function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
   const texts = new Set(content.flatMap((part) => valuesOf(objectOf(part)['text']).map(sortedJson)))
   const { result, ...rest } = objectOf(structured)
@@ -421,7 +421,7 @@ const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map([
   ['File', blobText],
 ])
 
-/** Returns an object that only has the tag of a built-in class unchanged. */
+/** Returns an object unchanged if it has only the tag of a built-in class. */
 const builtIn = (value: object): unknown => attempt(() => BUILT_IN.get(tagOf(value))?.(value) ?? value, value)
 
 function dateText(value: object): string {

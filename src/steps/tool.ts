@@ -261,7 +261,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   }
 }
 
-/** Merges alternatives into one object. Follows a reference once; later, only its required fields are used. */
+/** Merges alternatives into one object. Follows a reference once; a repetition adds only its required fields. */
 function uniteAlternatives(
   schema: JsonObject,
   root = schema,

@@ -132,7 +132,7 @@ function hasPosition<T>(list: Vector<T>, seq: number, positionOf: (item: T) => n
 export function indexOfSummary(units: Units, entry: Entry): number {
   if (entry.unit === null || eventKindOf(entry) !== 'Condensation') return -1
   const order: UnitOrder = entry.unit
-  // `tie` is halved for each summary, so many summaries between the same two units may share an order.
+  // `tie` is halved for each summary, so if many summaries are between two units, some can share an order.
   for (let index = indexOfUnit(units, order); ; index += 1) {
     const unit = units.get(index)
     work.units += 1

@@ -119,7 +119,7 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
   return index
 }
 
-/** Whether a reply may be inserted before a unit: only before messages that belong to no recorded reply. */
+/** Whether a reply may be inserted before a unit: only before messages without a `reply.after` of their own. */
 const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 

@@ -33,7 +33,7 @@ function published<K extends string, Fields extends z.core.$ZodShape>(kind: K, f
   return z.looseObject({ kind: z.literal(kind), ...fields })
 }
 
-/** Returns a function for each kind. It creates the kind's schema, because most programs need few kinds. */
+/** Returns, for each kind, a function that creates the schema, because most programs need few schemas. */
 function byKind<T extends Readonly<Record<string, () => z.core.$ZodShape>>>(fields: T) {
   const makers = Object.entries(fields).map(([kind, shape]) => [kind, () => published(kind, shape())])
   return Object.fromEntries(makers) as {

@@ -161,7 +161,7 @@ const HAS_REPORTS = 8
 const DROPPED_SECOND = 16
 const DROPPED_ORPHAN = 32
 
-/** `NO_KIND`: the entry has no kind. `OTHER_KIND`: the kind is unknown, and its name is stored apart. */
+/** `NO_KIND`: the entry has no kind. `OTHER_KIND`: the kind is unknown, and its name is stored separately. */
 const NO_KIND = 0
 const OTHER_KIND = 255
 
@@ -220,7 +220,7 @@ export function writeChunk(
     new TextEncoder().encode(encodeRare(entries)),
     ...keys((entry) => entry.id),
     ...keys(callIdOf),
-    // One key for each run of actions of a response is enough to find the response.
+    // One key for each sequence of actions with the same response is enough to find the response.
     ...keys(responseIdOf, true),
   ])
 }

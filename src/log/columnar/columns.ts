@@ -68,7 +68,7 @@ export class Times {
 const UTF_8 = 0
 const UTF_16 = 1
 
-/** Code units per `String.fromCharCode` call, because engines fail beyond some 100,000 arguments. */
+/** Code units per `String.fromCharCode` call, because JavaScript engines fail beyond some 100,000 arguments. */
 const BLOCK = 8_192
 
 export const bytesIn = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>

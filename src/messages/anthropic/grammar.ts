@@ -86,7 +86,7 @@ function turnAtEnd(messages: readonly Wire[]): readonly Wire[] {
 const PROVIDER: SpokenProvider = {
   route: (path, body) => (path.endsWith('/messages') ? body['stream'] === true : null),
   arrange(says, { messages }) {
-    // The provider refuses a blank text sent back, so no thought follows a blank text.
+    // The provider refuses a blank text that is sent back, so no thought follows a blank text.
     const lastThought = says.findLastIndex(isThought)
     const inOrder = callsLast(says.filter((part, index) => index > lastThought || !isBlank(part)))
     const turn = turnAtEnd(messages as readonly Wire[])

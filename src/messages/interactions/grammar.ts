@@ -1,4 +1,4 @@
-/** The Interactions grammar. Its simulated provider requires a signed thought before a turn's first call. */
+/** The Interactions grammar. Its fake provider requires a signed thought before a turn's first call. */
 
 import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'

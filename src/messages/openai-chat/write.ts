@@ -65,7 +65,7 @@ const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
       const isPlain = options.plainText === true && parts.every((part) => part.type === 'text')
       const name = turn?.role === 'user' ? (turn.name ?? '') : ''
       list.push({
-        // Servers that require an answer also refuse a system message behind it.
+        // Servers that require an answer also refuse a system message after it.
         role: role === 'user' || isAnswered ? 'user' : 'system',
         content: isPlain ? joined(parts.map(({ text }) => text)) : parts,
         // System prompts have only texts, and no name.

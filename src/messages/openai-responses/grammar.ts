@@ -75,7 +75,7 @@ function itemBlocks(item: Wire): SeenBlock[] {
 
 const PROVIDER: SpokenProvider = {
   route: (path, body) => (path.endsWith('/responses') ? body['stream'] === true : null),
-  // A thought must be followed by another item. Invalid JSON is last: no client can send it back unchanged.
+  // Another item must follow a thought. Calls with invalid JSON are last: no client sends them back unchanged.
   arrange(says) {
     const inOrder = [...says.filter(hasArguments), ...says.filter((part) => !hasArguments(part))]
     return inOrder.filter((part, index) => !isThought(part) || !isThought(inOrder[index + 1] ?? part))

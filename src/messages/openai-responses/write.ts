@@ -115,7 +115,7 @@ function replyItems(
     const item = reasoning[index]
     const call = calls[index]
     if (kind === 'reasoning') {
-      // A missing item led to a call that is not on the branch.
+      // A missing item belongs to a call that is not on the branch.
       if (item === undefined) isReasoningLost = true
       else addReasoning(item, position)
     } else if (kind === 'call' && call !== undefined) {

@@ -55,7 +55,7 @@ export function withLive(
   if (live.length === 0) return parts
   const end = parts.findLastIndex((part) => !isMark(part)) + 1
   const before = paused ? parts.slice(0, end) : parts
-  // A client that received the pause or interrupt first then retracts only that step.
+  // With this border, a client that already received the pause or interrupt retracts only the new step.
   const border = before.length === end && before.at(-1)?.type !== 'step-start' ? [STEP] : []
   const first = before.filter(isContent).length
   // The id of reasoning is its index among the parts.

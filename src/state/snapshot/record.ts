@@ -20,7 +20,7 @@ import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
 
-/** A unit as JSON, with positions for entries. Only a summary stores `first`; other units derive it. */
+/** A unit as JSON, with positions for entries. Only a summary stores `first`; it is derived for other units. */
 type UnitRecord =
   | readonly ['message', rank: number, seq: number, completes?: number]
   | readonly [
@@ -138,7 +138,7 @@ export function bodiesOf({
 }
 
 export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
-  // The record only names entries with a loaded body of the expected kind.
+  // The record names only entries with a loaded body of the expected kind.
   const entryAt = <E extends Event>(seq: number) => columns.entry(seq) as EventEntry<E>
   const orNull = <E extends Event>(seq: number) => (seq < 0 ? null : entryAt<E>(seq))
   let pendingCalls: PendingCallIndex = null
