@@ -44,7 +44,7 @@ const TOO_LONG = 'a line, or a single JSON document, has more than 536,870,888 c
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''
 
-/** Converts an error of the file system, or of a text that is too long, to an error about an input. */
+/** Converts an error of the file system, or an error about a text that is too long, to an error about an input. */
 export function fromSystem(error: unknown, subject?: string): unknown {
   if (error instanceof FileError && subject !== undefined)
     return new FileError(error.code, error.message, subject)

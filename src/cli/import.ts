@@ -139,7 +139,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   return reports
 }
 
-/** Records in stored subagents which call opened them, after an import of parent or subagent. O(facts). */
+/** Stores for each subagent which call opened it. Call this after an import of a parent or a subagent. O(facts). */
 async function linkSubagents(
   store: Store,
   parentId: string,
@@ -174,7 +174,7 @@ async function copyConversation(
     report.created = known === null
     return known === null ? create(store, plan, report) : checkZone(copy, known)
   }
-  // Nothing is created, not even a database, before something importable was read.
+  // Nothing is created, not even a database, before an importable fact is read.
   let position: Position | null = null
   let length = 0
   for await (const batch of batchesOf(facts, report)) {
@@ -343,7 +343,7 @@ async function append(
     if (!hasCode(error, 'version_conflict')) throw error
   }
   if (batch.length > 1) {
-    // Append by halves to find the conflicting line. Events that already exist are not appended again.
+    // Append each half separately to find the conflicting line. Events that already exist are not appended again.
     const half = Math.ceil(batch.length / 2)
     const front = await append(store, conversation, batch.slice(0, half), expected)
     const back = await append(store, conversation, batch.slice(half), front.length)

@@ -223,7 +223,7 @@ const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly string[]>>> = {
   win32: ['cmd', '/c', 'start', ''],
 }
 
-/** A failure is ignored, because the address is also printed. */
+/** Opens a URL in the browser. Ignores a failure, because the address is also printed. */
 function openBrowser(url: string): void {
   const [command = 'xdg-open', ...words] = OPENERS[process.platform] ?? []
   spawn(command, [...words, url], { stdio: 'ignore', detached: true })

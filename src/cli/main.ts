@@ -3,7 +3,7 @@
 import { readPackage } from './package.ts'
 
 const { node } = await readPackage()
-// Number by number: 22.9 is older than 22.13.
+// Compare number by number, because 22.9 is older than 22.13.
 if (process.versions.node.localeCompare(node, 'en', { numeric: true }) < 0) {
   process.stderr.write(`colloquy needs Node ${node} or newer; this is ${process.versions.node}\n`)
   process.exitCode = 1

@@ -234,7 +234,7 @@ function endOnError(error: unknown): never {
 }
 
 export async function runProcess(): Promise<void> {
-  // Node 22 reports its SQLite as experimental on standard error, which scripts search for failures.
+  // Node 22 warns on standard error that its SQLite is experimental. Scripts would read this as a failure.
   process.removeAllListeners('warning')
   process.on('warning', ({ name, message }) => {
     if (name !== 'ExperimentalWarning') process.stderr.write(`${name}: ${message}\n`)

@@ -79,7 +79,7 @@ const searchText: List<'search-text', TextHit> = {
 
 const conversations: List<'conversations', ConversationRecord> = {
   find: (store, { owner, limit, cursor }) => store.listConversations(defined({ owner, limit, cursor })),
-  // Without its metadata, which may contain an agent's configuration with its keys.
+  // Omit the metadata, which may contain an agent's configuration with its keys.
   json: (record) => ({
     id: record.id,
     title: record.title,

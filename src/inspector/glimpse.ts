@@ -1,7 +1,7 @@
 // Characters that move the cursor, change colours, hide or reorder text are never shown as they are.
 const UNSAFE =
   /[\p{Cc}\p{Cs}\p{Co}\u00ad\u061c\u200b-\u200c\u200e-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
-// A single space is left alone: most white space is one.
+// A single space does not match, because most white space is a single space.
 const SPACE =
   /(?: [\t\n\v\f\r\u0085\u2028\u2029 ]|[\t\n\v\f\r\u0085\u2028\u2029])[\t\n\v\f\r\u0085\u2028\u2029 ]*/g
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/

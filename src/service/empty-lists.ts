@@ -7,7 +7,7 @@ const operation = operationsIn('Empty lists')
 const EMPTY_PAGE = { items: [], next_page_id: null } as const
 const NO_AUTOMATIONS = { status: 'ok', enabled: false, detail: 'This service has no automations.' } as const
 
-/** The response of each path; null: 204 without a body. */
+/** The response of each path; null means 204 without a body. */
 const RESPONSES: Readonly<Record<Route, object | null>> = {
   'post /api/skills': { skills: [], sources: {} },
   'post /api/skills/sync': { status: 'success', message: 'There are no public skills here.' },

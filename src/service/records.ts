@@ -1,4 +1,4 @@
-/** Typed records of the service, stored as items. They are not cached, so all processes see the same. */
+/** Typed records of the service, stored as items. They are not cached, so all processes see the same records. */
 
 import type { JsonObject } from '../event/shapes.ts'
 import type { Item, ItemChange, ItemFilter, ItemQuery, NewItem } from '../store/contract/items.ts'

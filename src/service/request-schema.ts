@@ -323,7 +323,7 @@ export const MAX_ORG_ID = 200
 
 const time = z.union([z.string().meta({ format: 'date-time' }), z.null()])
 
-/** A new key. Without `org_id`, the caller's organization applies; if `org_id` is null, no organization. */
+/** A new key. Without `org_id`, the key gets the organization of the request; null means no organization. */
 export const newKeyBody = closedBody({
   name: text(1, 255),
   not_before: time.optional(),

@@ -103,11 +103,11 @@ export interface ServiceOptions {
   /** Extensions of the OpenHands web page. Default: none. */
   readonly canvasExtensions?: CanvasExtensions
   readonly editor?: Editor
-  /** Web origins that may use the service, in addition to this machine; `*` for all. Default: none. */
+  /** Web origins that may use the service, in addition to origins on this machine; `*` for all. Default: none. */
   readonly allowOrigins?: readonly string[]
   /** Page of the inspector, from `inspectorPage`, served at `/inspect`. Default: none. */
   readonly inspector?: string
-  /** Version in the server information. Default: the library's. */
+  /** Version in the server information. Default: the library's version. */
   readonly version?: string
   /** Maximum bytes of a request body, except for uploads, whose maximum is 64 MiB. Default: 16 MiB. */
   readonly maxBodyBytes?: number
@@ -277,7 +277,7 @@ export function createService(options: ServiceOptions): Service {
   const { quota } = options
   const orgOf = async (request: Request) => organizationOf(request, await requireUser(request))
   const operations = quota === undefined ? all : withQuota(all, engine.store, quota, orgOf)
-  // Built on the first request: it costs ten times the rest of the service.
+  // The document is built on the first request, because it costs ten times as much as the rest of the service.
   let document: JsonObject | null = null
   const app = createApp(
     [

@@ -66,7 +66,7 @@ function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'inpu
       add({ line, fields: other, number: requests, isRequest: true })
     }
     let index = 0
-    // A reply without its request may be one of many lines, and keeps its own line.
+    // A request's elements are counted. A reply without its request has its line in the file.
     const next = (): number => (list === null ? line : (index += 1))
     const system = fields[promptField(fields)]
     if (textIn(system) !== '')
@@ -127,7 +127,7 @@ class ArrayWriter extends SessionWriter {
     this.#prompt = texts.filter((text) => text !== '').join('\n\n')
   }
 
-  /** Returns whether the element is a message; keeps the fields of a request, and what is no object. */
+  /** Returns whether the element is a message; keeps the fields of a request, and values that are not objects. */
   isMessage({ line, number, fields, stray, isRequest }: Element): boolean {
     const origin = { line, id: `request-${number}`, time: null }
     if (isRequest) this.update(`${this.format}.request`, fields as JsonValue, origin)
@@ -377,7 +377,7 @@ const isCallOutput = ({ type }: RawObject): boolean => stringOf(type).endsWith('
 
 const APPROVAL = 'mcp_approval_response'
 
-/** Outputs that are one part of a result, because their fields have a meaning of their own. */
+/** Types of outputs that become one part of a result, because their fields have special meanings. */
 const WHOLE_OUTPUTS: ReadonlySet<unknown> = new Set([
   'shell_call_output',
   'local_shell_call_output',
@@ -412,7 +412,7 @@ const asOutputPart = (part: RawObject): RawObject =>
 
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
 
-/** Adds a whole reply. A failed, cancelled or unfinished one is added as truncated, to keep its text. */
+/** Adds a whole reply. A failed, cancelled or unfinished reply is added as truncated, to keep its text. */
 function addWhole(fields: RawObject, origin: Origin, writer: ArrayWriter): void {
   const { status } = fields
   const isBroken = BROKEN.has(status)
@@ -596,8 +596,8 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
 }
 
 /**
- * Makes parts from older fields of a message, in this order: reasoning, calls, text. If there is no call, or
- * a call has no result, the text precedes the calls.
+ * Makes parts from older fields of a message. The order is reasoning, calls, text if all calls have results,
+ * and otherwise reasoning, text, calls.
  */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = listOfBlocks(content, 'text')
@@ -637,7 +637,7 @@ function partSteps(list: readonly RawObject[]): RawObject[] {
       ? number !== undefined && step !== undefined && number !== step
       : isDone && (type === 'text' || type === 'reasoning')
     if (isNext && !hasSteps) parts.push({ type: 'step-start' })
-    // A call after the text at the start of a step belongs to that step, whatever its number.
+    // If text starts a step, the next call belongs to this step, whatever the call's number.
     step = number ?? (isNext ? undefined : step)
     isDone = isCall && state === 'result'
     parts.push(oldPart(part))

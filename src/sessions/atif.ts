@@ -64,7 +64,7 @@ function readTrajectory(
   if (other !== null) writer.update('atif.trajectory', other, { line, id: 'trajectory', time: null })
   const subagents = fields['subagent_trajectories']
   const listed = (Array.isArray(subagents) ? subagents : []) as readonly JsonValue[]
-  // A reference contains either id of a child. `childId` differs if another trajectory has that id.
+  // A reference contains the session id or the trajectory id of a child; `childId` is the first unused id.
   const ids = new Map<unknown, string>()
   const named = listed.map((value) => {
     const child = objectOf(value)
@@ -156,7 +156,7 @@ function otherStepFields({ fields: step, calls, results }: Step, isReply: boolea
     ...(observation !== null && { observation }),
     ...(moreCalls.length > 0 && { tool_calls: moreCalls }),
     ...(moreResults.length > 0 && { results: moreResults }),
-    // Last, because a field that was not fully read is kept unchanged.
+    // Last: a field that was not fully read is kept whole, instead of its unread part from above.
     ...moreOf(
       step,
       ...READ,

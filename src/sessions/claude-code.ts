@@ -480,7 +480,7 @@ export class Turns {
     this.#leads = null
   }
 
-  /** If the line starts a branch, its event follows the parent line's event. */
+  /** Returns the origin of a line's event. If the line starts a branch, the event follows its parent's event. */
   originOf(line: Line, origin: Origin): Origin {
     const { uuid, parent, isTyped } = line
     if (uuid === null) return origin
@@ -499,8 +499,8 @@ export class Turns {
   }
 
   /**
-   * Call when the client ended the session at the line `leaf`. If the line belongs to another prompt, moves
-   * HEAD to it. If the next line continues the abandoned branch, `resume` moves HEAD back.
+   * Call when the client ended the session at the line `leaf`. If this line belongs to another prompt, moves
+   * HEAD to the line's event. If the next line continues the abandoned branch, `resume` moves HEAD back.
    */
   end(leaf: string, origin: Origin): void {
     const above = this.#above(leaf)
@@ -526,7 +526,7 @@ export class Turns {
     const above = this.#above(parent)
     const { head } = this.#writer
     const isLed = this.#led?.uuid === uuid
-    // A line without a parent is not under a prompt.
+    // A line without a parent that starts a branch is not under a prompt.
     const before = parent === null && isLed ? null : this.#prompt
     const prompt = uuid === this.#prompt ? uuid : above === undefined ? before : above.prompt
     const headAfter = isLed && this.#led?.head === head ? this.#led.to : head
@@ -573,7 +573,7 @@ function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   return leads
 }
 
-/** Whether the client inserted a line. Not a compaction's boundary, because it starts a new history. */
+/** Whether the client inserted a line. False for a compaction's boundary, which starts a new history. */
 const isInserted = ({ type, fields, isLocal }: Line): boolean =>
   isLocal ||
   type === 'attachment' ||
@@ -701,8 +701,8 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 
 /**
  * Adds a summary. `boundary` is the earlier line that started the compaction, or null. Messages that the
- * compaction kept follow the summary. If the boundary is their anchor, they precede it. Returns the id of the
- * last kept line, or null if none was kept.
+ * compaction kept follow the summary; if the boundary is their anchor, they precede the summary. Returns the
+ * id of the last kept line, or null if none was kept.
  */
 function addSummary(
   line: Line,

@@ -156,7 +156,7 @@ function readItem(line: CodexLine, rollout: Rollout): void {
     if (isTyped) turns.push(writer.head)
     writer.say(isTyped ? 'user' : 'environment', contentOf(payload['content']), origin)
   } else if (what === 'agent_message') {
-    // A message of another agent: its text, unless it is sealed.
+    // Add the text of another agent's message. If all of it is sealed, there is no text to add.
     const texts = contentOf(payload['content']).filter(({ type }) => type === 'text')
     if (texts.length === 0) return keepAside(line, writer)
     writer.say('environment', texts, origin)
@@ -363,7 +363,7 @@ interface ReplyStep {
   usage: RawObject | null
 }
 
-/** `isCounted`: whether the line's token count belongs to a reply, or repeats the previous one. */
+/** `isCounted`: whether the line's token count belongs to a reply or repeats the previous count. */
 export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([
@@ -415,7 +415,7 @@ function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
     let isCounted = false
     if (what === 'token_count') {
       const info = objectOf(payload['info'])
-      // The same count is repeated; only a new one belongs to a new reply.
+      // Several lines repeat the same count; only a new count belongs to a new reply.
       const total = JSON.stringify(info['total_token_usage'] ?? null)
       isCounted = total !== 'null' && total === counted
       if (!isCounted && total !== 'null' && latest !== null && latest.usage === null) {
@@ -424,7 +424,7 @@ function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
       }
       counted = total
     }
-    // The tokens of a compaction are counted after it.
+    // The next token count belongs to the compaction, not to the latest reply.
     if (type === NEW_HISTORY) latest = null
     if (type !== null && (!PASSING.has(what) || isUserItem(payload))) open = null
     steps.push({ line, isCounted })
@@ -448,7 +448,7 @@ function replaceHistory(payload: RawObject, origin: Origin, writer: SessionWrite
   for (const { content } of messages)
     remaining.set(textIn(content), (remaining.get(textIn(content)) ?? 0) + 1)
   const stored = new Set<string>()
-  // From the end, because a shorter history keeps the latest messages.
+  // Match from the end, because a shorter history keeps the latest messages.
   for (const { id, event } of writer.inSight().toReversed()) {
     const text = event?.kind === 'MessageEvent' ? textIn(event.llm_message.content ?? []) : ''
     const count = remaining.get(text) ?? 0

@@ -24,7 +24,7 @@ interface ReadLines {
 
 /**
  * Returns a function that reads the next lines of a growing session, and returns their facts. If the last
- * reply is incomplete, for example only thinking so far, it is read with the next lines. A reply that
+ * reply is incomplete (for example, only thinking so far), it is read with the next lines. A reply that
  * continues after a result becomes a second reply. Reads side chains and links like {@link readClaudeCode}.
  * @param childOf returns the conversation id for a subagent's id, or for a side chain's name
  */
@@ -85,7 +85,7 @@ export function growingClaudeCode(
 }
 
 class GrowingChain {
-  // A result may still follow.
+  // Treat every call as having a result, because the result may still follow.
   readonly writer = new SessionWriter(() => true)
   readonly #lines: Line[] = []
   readonly #replies = new Map<Line, SplitReply>()

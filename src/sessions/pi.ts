@@ -186,7 +186,7 @@ function readMessage(message: RawObject, record: SessionRecord, origin: Origin, 
     }
     case 'bashExecution': {
       if (message['excludeFromContext'] === true) return keepAside('bashExecution', message, origin, writer)
-      // A command of the user: the model sees it, but did not call it.
+      // The user ran this command. The model sees it, but did not call it.
       const text = `$ ${stringOf(message['command'])}\n${stringOf(message['output'])}`
       writer.say('user', contentOf(text), origin)
       if (moreOf(message, 'role', 'command', 'output', 'timestamp') !== null)

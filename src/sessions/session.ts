@@ -36,7 +36,7 @@ export interface SessionFact {
   readonly fact: Fact
 }
 
-/** Something that the log does not contain, or not in full: its name, count and first line in the file. */
+/** Something that the log omits or contains only in part: its name, count and first line in the file. */
 export interface SessionNote {
   readonly what: string
   readonly count: number
@@ -58,7 +58,7 @@ export interface Session {
   readonly title: string | null
   /** Id of the session that started this session, or from which it was forked. */
   readonly parentId: string | null
-  /** Start time of the session in the file's notation of ISO 8601, or null if the file has none. */
+  /** Start time of the session as the file writes it, in ISO 8601; null if the file has no start time. */
   readonly createdAt: string | null
   /** The log. Ids depend only on the file: reading it again returns the same ids. */
   readonly facts: readonly SessionFact[]

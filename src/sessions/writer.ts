@@ -61,7 +61,7 @@ export function callOrigins(origin: Origin, count: number, separator: string): r
 
 export type HasResult = (callId: string) => boolean
 
-/** Collects the calls with a result on first use, because most files do not need them. */
+/** On first use, collects the calls that have a result. Most files do not need them. */
 export function resultsOnDemand(calls: () => readonly string[]): HasResult {
   let ids: ReadonlySet<string> | null = null
   return (callId) => (ids ??= new Set(calls())).has(callId)
@@ -313,7 +313,7 @@ export class SessionWriter {
     const hasSummary = summary.trim() !== ''
     const remaining = sight.filter((one) => stored.has(one.id))
     const offset = where === 'front' ? 0 : remaining.filter(isSeen).length
-    // The file may use an id for an event and for a summary. The id is listed once.
+    // The file may use the same id for an event and a summary. The id is listed once.
     const forgotten = new Set<string>()
     for (const one of sight) if (!stored.has(one.id)) forgotten.add(one.id)
     const id = this.add(

@@ -28,7 +28,7 @@ export function testClock(start = '2026-01-01T00:00:00Z'): TestClock {
 }
 
 /**
- * Returns a function that returns ids, for the engine's `newId`. Equal seeds give equal ids.
+ * Returns a function that returns ids, for the engine's `newId`. Equal seeds produce equal ids.
  * @example
  * const newId = testIds('a')
  * newId() // 'a-1'

@@ -129,7 +129,7 @@ export function skipReasons(
   return new Map(skip.map(({ case: name, reason }) => [name, reason]))
 }
 
-/** Returns a case of a kit. If there is a reason to skip it, it does nothing. */
+/** Returns a case of a kit. If there is a reason to skip the case, its `run` does nothing. */
 export const kitCase = (name: string, reason: string | undefined, run: () => Promise<void>) =>
   reason === undefined
     ? { name, skipped: null, run }

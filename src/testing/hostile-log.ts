@@ -35,7 +35,7 @@ type From<T> = (written: Written) => T
 
 type Step = From<Fact>
 
-/** A step that refers to a missing fact uses an unknown id. */
+/** Writes the log of these steps. A step that refers to a missing fact uses an unknown id. */
 function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
   const written: Written = { facts: [], ids: [], calls: [], ended: new Set() }
   for (const write of steps) {
@@ -219,7 +219,7 @@ const anyEnd = weighed<JsonObject>(
   [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
 )
 
-/** Generates null for a new id. */
+/** Generates the id of a call; null means a new id. */
 const anyCallId: fc.Arbitrary<string | null> = weighed(
   [2, always(null)],
   [3, fc.constantFrom('c0', 'c1', 'c2', '')],
@@ -318,7 +318,7 @@ const result = (
 ): fc.Arbitrary<Step> =>
   placed(
     fc.tuple(body, call, name, callId).map(([event, indexOf, nameOf, knownId]) => (written) => {
-      // Must be read before the call is marked as ended: the name may refer to an open call.
+      // Read this before the call is marked as ended, because `nameOf` may choose an open call.
       const action_id = nameOf(indexOf)(written)
       const index = indexOf(written)
       if (index !== null) written.ended.add(index)

@@ -34,7 +34,7 @@ export function legalLog(length: LegalLength = {}): fc.Arbitrary<readonly Event[
 type Do<K extends Command['do']> = Extract<Command, { readonly do: K }>
 type ActionEntry = EventEntry<EventOf<'ActionEvent'>>
 
-/** Accepts any plan: commands that a server would refuse are skipped. */
+/** Writes the log of any plan. Skips commands that a server would refuse. */
 export function writeLegalLog(plan: LegalPlan): readonly Event[] {
   const server = new Server(plan)
   for (const command of plan.commands) server.obey(command)

@@ -197,7 +197,7 @@ function withOwnMaps<T>(value: T): T {
   return [...copies.keys()].some((one) => one instanceof Map || one instanceof Set) ? copy : value
 }
 
-/** Returns null for a primitive value and a class instance. */
+/** Returns an empty map, set, list or object of the value's type; null for a primitive or a class instance. */
 function emptyCopy(value: unknown): object | null {
   if (typeof value !== 'object' || value === null) return null
   const prototype = Object.getPrototypeOf(value) as object | null

@@ -252,7 +252,7 @@ describe('a sandbox', () => {
     await sandboxes.start('a', 's')
     const { exposed_urls: urls } = await reaches('RUNNING')
     await fetch(`${urls?.[0]?.url}/sick`)
-    expect((await reaches('ERROR')).status_detail).toMatch(/no more: it responds with 500/)
+    expect((await reaches('ERROR')).status_detail).toMatch(/no longer serves .*: it responds with 500/)
     await sandboxes.resume('a', 's')
     await reaches('RUNNING')
     expect(running()).toHaveLength(1)

@@ -36,10 +36,10 @@ export function addressOf(target: string): Address {
 }
 
 function postgresAddress(target: string): Address {
-  // Up to the last @, so that a password with characters that a URL should escape is hidden as well.
+  // Match up to the last @, to hide even a password with characters that a URL should escape.
   const password = /^[^:]*:\/\/[^:@]*:([^]*)@/.exec(target)?.[1] ?? ''
   const parameters = Array.from(target.matchAll(SECRET_PARAMETER), ([, , value = '']) => value)
-  // The longest first: one secret may be a prefix of another.
+  // Replace the longest secret first, because one secret may be a prefix of another.
   const secrets = [password, ...parameters]
     .flatMap((text) => [text, decoded(text)])
     .filter((text) => text !== '')

@@ -13,7 +13,7 @@ interface Access {
   readonly fullText?: boolean
 }
 
-/** Errors contain no password; the store's errors name the database. */
+/** Passes the open store to `work`. Errors contain no password; the store's errors name the database. */
 export async function withStore<T>(
   address: Address,
   access: Access,

@@ -33,7 +33,7 @@ interface Decoded extends Loaded {
 
 const UNCHANGED = { upcasts: [], warnings: [] }
 
-/** Never throws; an unreadable piece is quarantined. */
+/** Decodes a piece. Quarantines an unreadable piece, and never throws. */
 export function decodePiece(bytes: Buffer): Decoded {
   const text = bytes
     .toString('utf8')
@@ -167,7 +167,7 @@ export type Problems = ReturnType<typeof newProblems>
 
 type Form = Opened['form'] | null
 
-/** At most `limit` issues and `limit` warnings are listed. */
+/** Adds a fact's problems. Lists at most `limit` issues and `limit` warnings. */
 export function noteRead(
   problems: Problems,
   { line, fact, upcasts, warnings, broken: why }: ReadFact,

@@ -60,7 +60,7 @@ export interface NewFile {
   readonly text: string
 }
 
-/** Enough for less than 2 KiB: zlib's defaults reserve 300 KB per call. */
+/** Settings for files of less than 2 KiB, because zlib's defaults reserve 300 KB per call. */
 const SMALL = { windowBits: 12, memLevel: 5, chunkSize: 2_048 }
 
 /** Compresses a file in one call: the zip library's stream allocates half a megabyte per file. */
@@ -72,7 +72,7 @@ class DeflatedFile extends ZipPassThrough {
   }
 }
 
-/** Memory holds one file and all names. */
+/** Writes a zip. Only one file, and the names of all files, are in memory. */
 export const writeZip = (path: string, folder: string, files: AsyncIterable<NewFile>): Promise<void> =>
   pipeline(zipped(folder, files), createWriteStream(path, { flags: 'wx' }))
 

@@ -71,7 +71,7 @@ type Camel<T> = { readonly [Name in keyof T as CamelName<Name>]: T[Name] }
 
 const camelName = (name: string) => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
-/** Leaves the keys of nested objects unchanged. */
+/** Converts keys to camel case, except in nested objects. */
 const camelCased = <T extends object>(value: T): Camel<T> =>
   Object.fromEntries(Object.entries(value).map(([name, inner]) => [camelName(name), inner])) as Camel<T>
 

@@ -81,7 +81,7 @@ export interface TreeRow {
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/** A child on HEAD's path, else the largest, has its parent's depth, so depths are O(log n). Takes O(n). */
+/** The child on HEAD's path, or else the child with most descendants, has its parent's depth: O(log n). Takes O(n). */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []

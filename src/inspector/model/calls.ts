@@ -45,7 +45,7 @@ export interface WorkStatus {
   readonly progress: CallProgress | null
 }
 
-/** A completed call has the status of its completion. */
+/** Returns the status of a background call at a position. A completed call has the status of its completion. */
 export function workStatus(
   replayed: Replayed,
   position: number,

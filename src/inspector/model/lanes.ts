@@ -24,7 +24,7 @@ const MAX_CALL_COLUMNS = 4
 
 export const NO_COLUMN = 255
 
-/** A first child and state updates share their parent's column; other children start new ones. */
+/** Returns the lanes of a tree. A first child and state updates share their parent's column; others start new ones. */
 export function lanesOf({ log }: State): Lanes {
   const count = log.entries.length
   const chainOf = Array.from<Chain | undefined>({ length: count })

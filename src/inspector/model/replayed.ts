@@ -56,7 +56,7 @@ export function usageAt({ states }: Replayed, position: number): Usage {
   return usageOfEvents(entries.flatMap(({ event, inTree }) => (event === null || !inTree ? [] : [event])))
 }
 
-/** An event with a repeated id does not count, as in the tree. */
+/** Returns the usage of a log. An event with a repeated id does not count, because it is not in the tree. */
 export function usageIn({ facts }: LogDocument): Usage {
   const seen = new Set<string>()
   return usageOfEvents(facts.filter((fact): fact is Event => isFirst(fact, seen) && !isQuarantined(fact)))
@@ -91,8 +91,8 @@ export function startedBy(
 }
 
 /**
- * If a reply's grammar has encrypted content, requests are not checked, because browsers do not receive this
- * content.
+ * Returns the findings of a log. If a reply's grammar has encrypted content, does not check requests, because
+ * browsers do not receive this content.
  */
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings

@@ -32,8 +32,8 @@ export interface Request {
 }
 
 /**
- * If the grammar has encrypted content, reply records are not checked, because browsers do not receive this
- * content.
+ * Returns a state's request. If the grammar has encrypted content, does not check reply records, because
+ * browsers do not receive this content.
  */
 export function requestOf(state: State, form: Form): Request {
   const neutral = toMessages(state)

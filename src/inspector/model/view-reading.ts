@@ -114,7 +114,7 @@ export interface UnitRow {
   readonly summaryOf: string | null
 }
 
-/** If `starts` is null, the rows have no cut points. */
+/** Returns the rows of units from index `from`. If `starts` is null, the rows have no cut points. */
 export function unitRows({ units, length }: View, from: number, starts: Int32Array | null): UnitRow[] {
   const slice = units.slice(from)
   let position = length - slice.reduce((sum, unit) => sum + eventCount(unit), 0)

@@ -161,7 +161,7 @@ export const wordsOf = (described: Described): ComponentChild => [
 export const differ = <T extends object>(a: T, b: T, names: readonly (keyof T)[]): boolean =>
   names.some((name) => a[name] !== b[name])
 
-/** Says how many items of a list are not shown. */
+/** Shows how many items of a list are omitted. */
 export const More = ({ count }: { count: number }): ComponentChild =>
   count > 0 && <p class="quiet">{`and ${count} more`}</p>
 
@@ -179,7 +179,7 @@ export const Section = ({ title, children }: SectionProps): ComponentChild => (
 
 interface TableProps {
   readonly id?: string
-  /** Names of the columns, after the number of columns of texts; the others have numbers. */
+  /** Names of the columns. The first `texts` columns contain text, and the others numbers. */
   readonly names: readonly string[]
   readonly texts: number
   readonly children: ComponentChildren

@@ -160,7 +160,7 @@ class Refused extends Error {
   }
 }
 
-/** Sends the key in a header, so that it is not logged or stored. */
+/** Fetches a path. Sends the key in a header, so that it is not logged or stored. */
 async function fetchWithKey(
   path: string,
   key: string,

@@ -123,7 +123,7 @@ export function inTurns<Step, Result>(
   return () => clearTimeout(timer)
 }
 
-/** The caller shows an error, so this does not use `inTurns`, whose errors nobody receives. */
+/** Opens a log. The caller shows its errors, so it does not use `inTurns`, whose errors nobody receives. */
 export async function openLog(document: LogDocument, tell: (done: number) => void): Promise<Session> {
   const steps = replaying(document)
   for (let begun = performance.now(); ;) {

@@ -1,4 +1,4 @@
-/** Only visible rows are rendered. */
+/** The timeline of a log. Renders only the visible rows. */
 
 import { Component, type ComponentChild, createRef } from 'preact'
 import type { Entry } from '../../log/entry.ts'
@@ -135,7 +135,7 @@ function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
   const { reader, matches: result } = props
   const count = result === null ? lengthOf(reader.session) : result.length
   const y = selectedRow(props) * ROW
-  // Some rows further than needed, so that the next steps need no scrolling.
+  // Scroll some rows further than needed, so that the next steps need no scrolling.
   const ahead = Math.floor(height / 3 / ROW) * ROW
   const to = y < 0 ? top : y < top ? y - ahead : y + ROW > top + height ? y + ROW - height + ahead : top
   return {

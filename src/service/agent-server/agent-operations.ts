@@ -61,7 +61,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
         ...start,
         secrets: { ...(isObject(start['secrets']) && start['secrets']), ...(secrets as JsonObject) },
       }))
-      // Secrets are not shown.
+      // The log must not contain the secrets.
       await conversation.append(updateEvent('secrets', null))
     },
   }),

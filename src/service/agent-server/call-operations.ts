@@ -36,7 +36,7 @@ export class CallTokens {
 
   async issue(conversationId: string, actionId: string, seconds = 86_400): Promise<CallToken> {
     for (const { id } of await this.#store.claimItems('call-tokens', { ttl: 60_000 }))
-      // The call may have received a new token in the meantime.
+      // Delete an expired token, unless the call has received a new token in the meantime.
       await this.#records.update(id, (token) => (token !== null && isCurrent(token) ? undefined : null))
     const token = newKey(PREFIX)
     const expires_at = new Date(Date.now() + seconds * 1_000).toISOString()

@@ -130,14 +130,14 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     body: confirmationBody,
     otherwise: { ...NOT_PENDING, ...FULL },
     async work({ conversation }, { accept, reason }) {
-      // A second rejection, such as a double click, changes nothing.
+      // A second rejection, for example from a double click, changes nothing.
       if (!accept) {
         await appendDecision(conversation, (state) => rejectAll(state, reason))
         return
       }
       await lifecycle.runs.request(conversation.id, async (reserve) => {
         const { header, log } = await conversation.state()
-        // The calls were approved before, but the process died before it ran them.
+        // If the calls are approved already, the process died before it ran them.
         const isAgain = header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
         if (!isAgain) return { conversation, from: await appendDecision(conversation, approveAll, reserve) }
         await reserve(null)

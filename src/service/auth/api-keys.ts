@@ -78,7 +78,7 @@ export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
     async find(credential) {
       // Other credentials need no query.
       if (!credential.startsWith(PREFIX)) return null
-      // The time of the query reveals nothing: callers cannot choose the hash.
+      // The duration of the query reveals nothing, because callers cannot choose the hash.
       const { items } = await records.list({ by: 'hash', value: await sha256(credential), limit: 1 })
       const [stored] = items
       const time = now()
@@ -86,7 +86,7 @@ export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
       const { id, version, record } = stored
       const used = { ...record, last_used_at: new Date(time).toISOString() }
       if (time - Date.parse(record.last_used_at ?? '1970-01-01') >= USED_EVERY) {
-        // The key is valid even if this fails; a key that was deleted meanwhile is not written again.
+        // The key is valid even if this write fails. The write cannot restore a key that was deleted meanwhile.
         await store.changeItems([records.changeOf(id, used, version)]).catch(() => undefined)
       }
       return shown(used)
@@ -104,7 +104,7 @@ export const isWithin = (
 export function newKey(prefix = PREFIX): string {
   let key = prefix
   while (key.length < prefix.length + LENGTH) {
-    // Bytes from 248 would make some letters likelier.
+    // Bytes of 248 or more would make some letters likelier.
     for (const byte of crypto.getRandomValues(new Uint8Array(64))) {
       if (byte < 248 && key.length < prefix.length + LENGTH) key += LETTERS[byte % 62]
     }

@@ -134,7 +134,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   }),
 ]
 
-/** The service's origin for clients. Behind a proxy that ends TLS, the request itself is not encrypted. */
+/** Returns the service's origin as clients see it. A proxy that ends TLS reports `https` in a header. */
 export function originOf({ url, headers }: Pick<Request, 'url' | 'headers'>): string {
   const { host, origin } = new URL(url)
   return /^https\b/i.test(headers.get('x-forwarded-proto') ?? '') ? `https://${host}` : origin

@@ -30,7 +30,7 @@ export interface ControlPlane extends ControlPlaneContext {
   readonly tasks: StartTasks
   readonly pending: PendingMessages
   readonly deletions: Deletions
-  /** Delivers pending messages once a sandbox runs, after the response; closing the service waits for it. */
+  /** Delivers pending messages in the background once a sandbox runs; `close` waits for the delivery. */
   readonly deliverWhenUp: (sandboxId: string) => void
   /** Runs changes of records one after the other, so that none undoes another. */
   readonly inTurn: RunInOrder

@@ -1,4 +1,4 @@
-/** Queues messages for conversations that are not ready. Sends each once and in order, even after a restart. */
+/** Queues messages for conversations that are not ready. Sends each message once, in order, even after a restart. */
 
 import { hasCode } from '../../event/errors.ts'
 import type { Content } from '../../event/shapes.ts'
@@ -14,8 +14,8 @@ import type { StartTasks } from './start-tasks.ts'
 
 export const MAX_PENDING = 10
 /**
- * Maximum characters of a queue as JSON, unless it contains only one message. Each change writes the whole
- * queue.
+ * Maximum characters of a queue as JSON, because each change writes the whole queue. A queue with only one
+ * message may be longer.
  */
 export const MAX_PENDING_TEXT = 2 ** 22
 
@@ -68,7 +68,7 @@ export class PendingMessages {
   }
 
   /**
-   * `target` is the id of the conversation or of its start task. OpenHands' page adds `task-` to the latter.
+   * `target` is the id of the conversation or of its start task. OpenHands' page prefixes task ids with `task-`.
    * @throws HttpProblem 404 for an unknown conversation, 409 for a failed task, 410 for a deleted sandbox, 429
    *   beyond the maximum number or length of pending messages.
    */

@@ -131,7 +131,7 @@ export class Sandboxes {
     return { ...record, created_by_user_id: null, ...state }
   }
 
-  /** Queries each sandbox that may be running. @throws HttpProblem 404 for an unknown spec, 409. */
+  /** Starts a sandbox; first queries each one that may be running. @throws HttpProblem 404 for an unknown spec, 409. */
   async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
     const provider = this.#required()
     const spec = specId === null ? provider.specs[0] : provider.specs.find((one) => one.id === specId)
@@ -332,7 +332,7 @@ export class Sandboxes {
     throw new HttpProblem(409, 'This service has no sandboxes. Pass `controlPlane.provider`.')
   }
 
-  /** Pauses the oldest other sandboxes, those that are starting last, until one more may run. */
+  /** Pauses other sandboxes until one more may run: first running sandboxes, then starting ones, oldest first. */
   async #makeRoom(record: SandboxRecord): Promise<void> {
     if (!this.#counts(record)) return
     const others = new Map<string, StoredSandbox>()

@@ -82,7 +82,7 @@ export const publicTask = (
 
 const startKey = (taskId: string): string => `start-${taskId}`
 
-/** Skips what an earlier attempt did. */
+/** Creates the task's conversation and sends its first message. Skips what an earlier attempt did. */
 async function makeConversation(
   lifecycle: Lifecycle,
   task: StoredTask,
@@ -176,7 +176,7 @@ async function planTask(
   const parent = await findParent(store, request.parent_conversation_id ?? null)
   if (sandboxId !== null && (await sandboxes.find(sandboxId)) === null)
     throw missing('sandbox_id', 'sandbox', sandboxId)
-  // A child uses its parent's sandbox while it exists.
+  // A child uses its parent's sandbox while that sandbox exists.
   const inherited = parent === null ? null : appOf(parent).sandbox_id
   const isInheritable = inherited !== null && (await sandboxes.find(inherited)) !== null
   const known = sandboxId ?? (isInheritable ? inherited : null)
@@ -197,7 +197,7 @@ async function planTask(
     start_ref,
     created_at: now,
     updated_at: now,
-    // Same form as ids of the agent server: the store then rejects a second conversation with the id.
+    // Use the agent server's form of ids, so that the store rejects a second conversation with the id.
     planned_id: wanted === null ? newId() : dashedId(wanted),
     makes_sandbox: known === null && sandboxes.possible,
   }
@@ -348,7 +348,7 @@ export class StartTasks {
       return await this.#jobs.add(task.id, task, [this.#planned.changeOf(plannedId, { task: task.id }, null)])
     } catch (error) {
       await this.#context.lifecycle.starts.forget({ metadata: { start_ref: task.start_ref } })
-      // Two requests for one id can both find it free.
+      // Two requests for the same id can both find that it is free.
       if (hasCode(error, 'version_conflict')) throw idInUse(plannedId)
       throw error
     }

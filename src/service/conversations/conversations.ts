@@ -41,7 +41,7 @@ export async function openConversation(
 }
 
 /**
- * Does not look up a conversation that is in memory, because the append fails if it was deleted.
+ * Calls `append` with the conversation. Skips the lookup if it is in memory: the append fails if it was deleted.
  * @throws HttpProblem 404; what `append` throws.
  */
 export async function appendTo<T>(
@@ -88,7 +88,7 @@ interface ClientMessage {
 }
 
 /**
- * If no slot is free for the run, appends nothing.
+ * Appends a message. With `run`, also requests a run; if no slot is free for the run, appends nothing.
  * @throws ColloquyError as `conversation.sendMessage` does; HttpProblem 429 for too many runs.
  */
 export async function sendMessage(

@@ -43,9 +43,9 @@ async function statsOf(
   // A fork does not count the events that it copied.
   const { counted_from: from } = metadata
   const start = typeof from === 'number' ? from : 0
-  // Separates the counts of an earlier conversation with this id, and of a fork before `counted_from` was set.
+  // The key excludes counts of an earlier conversation with this id, and of a fork before `counted_from` was set.
   const key = `${id} ${createdAt} ${start}`
-  // One after the other, so that no event is counted twice.
+  // Count sequentially, so that no event is counted twice.
   const counting = (known.get(key) ?? Promise.resolve(null)).then((before) =>
     countOn(store, id, log, before ?? startAt(start)),
   )

@@ -35,9 +35,9 @@ interface LostRunsParts {
 }
 
 /**
- * Continues runs: requested runs and runs whose process died, at each check, and runs whose background call
- * has ended, at once. Stores a job before a run appends its first `WorkingObservation`, so that another
- * process watches the call after a crash.
+ * At each check, starts requested runs and continues runs whose process died. Continues a run at once when its
+ * background call has ended. Stores a job before a run appends its first `WorkingObservation`, so that after a
+ * crash another process watches the call.
  */
 export class LostRuns {
   readonly #parts: LostRunsParts

@@ -157,7 +157,7 @@ function release(command: RunCommand): void {
   command.durable = Promise.withResolvers()
 }
 
-/** A lease in the store prevents a second run of a conversation in any process. */
+/** Runs conversations. A lease in the store prevents a second run of a conversation in any process. */
 export class Runs {
   readonly #options: RunsOptions
   readonly #live = new Map<string, Promise<void>>()
@@ -255,7 +255,7 @@ export class Runs {
   }
 
   /**
-   * Resolves when the run has begun or ended. After a second, leaves the run to `join`.
+   * Starts a run. Resolves when the run has begun or ended. After a second, leaves the run to `join`.
    * @param from the length of the log
    * @throws ColloquyError `already_running`; HttpProblem 409 without an agent, 429 for too many runs; what the
    *   agent, the store and `join` throw.

@@ -76,7 +76,7 @@ export const blobOperations = (store: Store): Operation[] => {
 
 const MAX_KNOWN = 10_000
 
-/** Characters that are searched again with the next piece. The name `encrypted_content` has fewer. */
+/** Characters that are searched again with the next piece. The name `encrypted_content` is shorter. */
 const OVERLAP = 32
 
 /**

@@ -60,7 +60,7 @@ export interface EventPageBody extends PageBody<Event> {
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
-/** The store omits hidden kinds, so a page is full if enough events match. */
+/** Returns the filter for the store, which also omits hidden kinds. So a page is full if enough events match. */
 export function filterOf(
   conversationId: string,
   values: FilterValues,

@@ -216,7 +216,7 @@ async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Arr
   for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
     size += next.value.byteLength
     if (size > maxBytes) {
-      // The rest is not awaited; a failure to cancel changes nothing.
+      // Do not await the cancellation. Its failure changes nothing.
       void reader?.cancel().catch(() => undefined)
       throw tooLarge(maxBytes)
     }

@@ -18,7 +18,7 @@ export function readFrame(text: string): { readonly value: JsonValue } | Failure
   return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
 }
 
-/** Reads a frame, and does its work. Returns why the frame is invalid; null also for a second authentication. */
+/** Handles a frame. Returns why it is invalid; null if it is valid or a second authentication. */
 async function handle<B>(
   text: string,
   body: BodySpec<B>,

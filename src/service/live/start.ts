@@ -26,8 +26,8 @@ export const LIVE_QUERY = {
 } as const
 
 /**
- * `after_event_id` and `after` take precedence over `resend_mode`. If a request has `after_event_id` and
- * `after`, the event must be at that position.
+ * `after_event_id` and `after` take precedence over `resend_mode`. If a request has both `after_event_id` and
+ * `after`, the event must be at position `after`.
  */
 export type StartValues = Omit<ValuesOf<typeof LIVE_QUERY>, 'format' | 'blobs'>
 

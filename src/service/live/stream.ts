@@ -37,7 +37,7 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
         const caller = await identify(credential, org)
         if (caller === null) throw new HttpProblem(401, 'Unauthorized')
         const stream = await live.connect(path.conversation_id, start)
-        // The body would never be read or cancelled.
+        // End the stream, because its body would never be read or cancelled.
         if (request.method === 'HEAD' || request.signal.aborted) stream.end()
         if (request.method === 'HEAD') return new Response(null, { headers: EVENT_STREAM_HEADERS })
         const watch = (end: () => void) => keys.watch({ caller, credential, org }, end)
@@ -55,7 +55,7 @@ function lastEventId({ headers }: Request): Partial<StartValues> {
   if (header === '') return {}
   const [, position, resumeOffset] = /^(-1|\d+)(?:;(.+))?$/.exec(header) ?? []
   const after = Number(position)
-  // The header has the reader's latest position, the URL only its first position.
+  // The header has the reader's latest position. The URL has only its first position.
   if (Number.isSafeInteger(after))
     return { after, after_event_id: null, ...(resumeOffset !== undefined && { after_delta: resumeOffset }) }
   throw invalid({

@@ -18,7 +18,7 @@ import { Watchdog } from './sandbox/watchdog.ts'
 
 /** Options of process sandboxes. */
 export interface ProcessSandboxesOptions {
-  /** Folder of the sandboxes. Services can share the folder. Each runs the sandboxes that it started. */
+  /** Folder of the sandboxes. Services can share the folder; each service runs the sandboxes that it started. */
   readonly directory: string
   /** Templates, the default template first. Default: one template without a process. */
   readonly specs?: readonly ProcessSpec[]
@@ -75,7 +75,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): SandboxProvi
   const specOf = (specId: string): ProcessSpec | undefined => specs.find(({ id }) => id === specId)
   const hasCommand = (specId: string): boolean => specOf(specId)?.command !== null
   const isPaused = (id: string): boolean => {
-    // Without a stored state, the folder may be no sandbox, and does not count as paused.
+    // Without a stored state, the folder may not belong to a sandbox, so it does not count as paused.
     const state = live.get(id)?.state ?? stateOf(readClaim(folderOf(id)), false)
     // A closed provider refuses commands for another reason.
     return !closed && state.status === 'PAUSED'

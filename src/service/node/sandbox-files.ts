@@ -130,7 +130,7 @@ async function nearest(path: string): Promise<{ readonly real: string; readonly 
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code !== 'ENOENT' || dirname(parent) === parent) throw problemOf(error)
-      // Creating the file would follow a dangling link.
+      // `parent` is a dangling link, which creating the file would follow.
       if (await isThere(parent)) throw outside()
       rest.unshift(basename(parent))
     }
@@ -225,7 +225,7 @@ async function gitIn(root: string, folder: string, args: readonly string[]): Pro
   let overrides = {}
   if (args[0] === 'diff') {
     const { out, code } = await run(['config', '-z', '--name-only', '--get-regexp', '^filter\\.'])
-    // 1: no such settings.
+    // Code 1 means that there are no such settings.
     if (code !== 0 && code !== 1) return null
     overrides = withoutFilters(out.split('\u0000'))
   }

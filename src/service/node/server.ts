@@ -119,7 +119,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     }
     return { ...server, close, [Symbol.asyncDispose]: close }
   } catch (error) {
-    // Everything that was started would keep the process alive.
+    // Stop everything that was started, because it would keep the process alive.
     await endsWithin(shutdownTimeout, onShutdown())
     throw error
   }

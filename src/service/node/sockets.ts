@@ -41,10 +41,10 @@ const LIMITS = {
   maxFrameBytes: 4 * 2 ** 20,
   /** Maximum number of sockets whose clients have not yet sent a key. */
   maxUnauthenticated: 1_024,
-  /** Bytes buffered for all sockets together. */
+  /** Maximum bytes buffered for all sockets together. */
   maxInbound: 256 * 2 ** 20,
   maxOutbound: 512 * 2 ** 20,
-  /** Bytes queued for one client. */
+  /** Maximum bytes queued for one client. */
   maxBufferedBytes: 2 ** 20,
   /** Milliseconds in which the client must send its key. */
   authTimeout: 10_000,
@@ -83,7 +83,7 @@ class Connection {
     })
     const resetMissed = (): void => void (this.#missed = 0)
     for (const event of ['pong', 'ping', 'message'] as const) socket.on(event, resetMissed)
-    // A broken frame or a lost peer: the socket closes itself, with the code that fits.
+    // After a broken frame or the loss of the peer, the socket closes itself with a suitable code.
     socket.on('error', () => undefined)
     socket.on('close', () => this.#end())
   }
@@ -269,7 +269,7 @@ interface Received {
   readonly bytes: number
 }
 
-/** Until `open` is called, reads one short frame only. */
+/** The queue of received frames. Until `open` is called, reads only one short frame. */
 class Inbox {
   readonly #socket: WebSocket
   readonly #budget: Budget

@@ -162,7 +162,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
 ]
 
 export interface Quota {
-  /** Maximum starts and forks per organization and day (UTC). Callers without organization share a quota. */
+  /** Maximum starts and forks per organization and day (UTC). Callers without an organization share one. */
   readonly perDay: number
   /** Ids of organizations without a limit. Default: none. */
   readonly exempt?: readonly string[]
@@ -225,7 +225,7 @@ export function withQuota(
       await add(id, 1)
       try {
         const reply = await one.handle(input)
-        // An existing conversation was not started.
+        // The conversation existed already, so it was not started now.
         if (one.operationId === CREATION && reply instanceof Response && reply.status === 200)
           await add(id, -1)
         return reply

@@ -61,7 +61,7 @@ function silent<B>(spec: BodySpec<B>): BodySpec<B> {
       return {
         errors: read.errors.map(({ type, loc, msg }) => ({
           type,
-          // An unknown field's name is the client's own text.
+          // The name of an unknown field is text of the client, so it may be a secret.
           loc: loc.map((part, index) =>
             type === 'extra_forbidden' && index === loc.length - 1 ? '?' : part,
           ),

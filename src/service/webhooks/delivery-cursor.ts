@@ -156,7 +156,7 @@ export function collectionsOf(webhookId: string): Collections {
 }
 
 export interface WebhookStart {
-  /** Conversations created at or after this time of the store's clock are sent in full. If null, all are. */
+  /** Conversations created at or after this time of the store's clock are sent in full; null for all. */
   readonly since?: string | null
   readonly isDone: boolean
 }

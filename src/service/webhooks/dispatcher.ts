@@ -195,8 +195,8 @@ class Sender {
     const room = concurrency - this.#busy.size
     if (room <= 0) return true
     const repeating = [...this.#busy.values()].filter(Boolean).length
-    // Retries use at most half of the capacity: hanging retries do not block the rest. A capacity of one
-    // alternates.
+    // Retries use at most half of the capacity, so that hanging retries do not block first attempts. With a
+    // capacity of one, retries and first attempts alternate.
     const limit = Math.min(room, Math.max(1, concurrency >> 1) - repeating)
     const isStormy = this.#streak >= 2 * concurrency
     const isPaced = isStormy && performance.now() - this.#pacedAt < PACE
@@ -346,8 +346,8 @@ export class WebhookDispatcher {
     let follower: Follower | null = null
     try {
       if (job.record.since === undefined) {
-        // The store's time when the service started: conversations created during the wait for the lease are
-        // sent too.
+        // The store's time when the service started, so that conversations created during the wait for the
+        // lease are sent too.
         const startedAt = job.writtenAt - (performance.now() - this.#startedAt)
         const since = webhook.from === 'start' ? null : new Date(startedAt).toISOString()
         job.record = { since, isDone: false }

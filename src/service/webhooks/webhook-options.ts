@@ -20,7 +20,7 @@ export interface WebhookOptions {
    * webhook's first start: new conversations, and new events and changes of older conversations.
    */
   readonly from?: 'start' | 'now'
-  /** Kinds of events to send. Default: all that are stored. */
+  /** Kinds of events to send. Default: all stored events. */
   readonly kinds?: readonly EventKind[]
   /** Additional headers of each request. Default: none. */
   readonly headers?: Readonly<Record<string, string>>

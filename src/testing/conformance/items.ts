@@ -82,7 +82,7 @@ export const ITEMS: readonly Check[] = [
       winners(Array.from({ length: 8 }, (_, n) => change(n)))
     equal(await ofEight((n) => [writeItem('x', base.version, n)]), 1, 'winners of a version')
     equal(await ofEight((n) => [writeItem('new', null, n)]), 1, 'winners of a free id')
-    // Each change requires that `lock` does not exist. All can check this, but only one can write it.
+    // Each change requires that `lock` does not exist. All changes can check this, but only one can write `lock`.
     equal(await ofEight((n) => [writeItem(`own${n}`, null, n), absent('lock')]), 8, 'winners that only check')
     equal(await ofEight((n) => [writeItem(`o${n}`, null, n), writeItem('lock', null, n)]), 1, 'lock winners')
     const [left, right] = [writeItem('p', null, 1), writeItem('q', null, 1)]

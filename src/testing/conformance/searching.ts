@@ -228,7 +228,7 @@ const someKinds = fc.oneof(
   fc.subarray([...EVENT_KINDS]),
 )
 
-/** The index of an event, and microseconds. */
+/** The index of an event, and an offset from its time in microseconds. */
 const somewhere = fc.tuple(fc.nat(120), fc.constantFrom(-1, 0, 1, -1_000_000))
 
 const PARTS = ['', 'e', 'THE', 'Ok', '\n', '\u0000', '\ud800', '%', '_', 'why?', 'É', '😀']
@@ -447,7 +447,7 @@ export const CURSORS: readonly Check[] = [
       for (const order of ORDERS) {
         const id = await begin(store, `c${i}${order}`, mixed(40, 'p', '01'))
         const query = { conversationId: id, order, limit: 3, ...more }
-        // New events before, between and after: an offset would repeat events, a time alone would skip some.
+        // New events are before, between and after the old ones: offsets would repeat events, times would skip some.
         const batch = (nth: number) =>
           ['00', '01', '02'].flatMap((hour) => mixed(4, `x${nth}-${hour}-`, hour))
         await readsWhileWriting(

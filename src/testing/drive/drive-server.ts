@@ -337,7 +337,7 @@ class Driver {
     }
   }
 
-  /** Returns null if the server refused the request, or if a restart makes its effect unknown. */
+  /** Sends a request. Returns null if the server refused it, or if a restart makes its effect unknown. */
   async #ask<T>(request: () => Promise<Received<T>>): Promise<T | null> {
     const { starts } = this
     let received: Received<T>

@@ -20,7 +20,7 @@ export interface ServerClientOptions {
   readonly WebSocket?: typeof WebSocket
 }
 
-/** Servers may add fields, or leave optional ones out. */
+/** Information about a conversation. Servers may add fields, and omit optional fields. */
 export interface ServerConversation extends Readonly<Record<string, unknown>> {
   readonly id: string
   readonly execution_status: Status
@@ -82,8 +82,8 @@ export const serverPages = (read: ReadServerPage): AsyncGenerator<readonly Event
 export type ServerClient = ReturnType<typeof serverClient>
 
 /**
- * Methods that return `Received` resolve with a response of any status, and reject only if there is no
- * response; `bodyOf` checks the status.
+ * Returns a client of a server. Methods that return `Received` resolve with a response of any status, and
+ * reject only if there is no response; `bodyOf` checks the status.
  */
 export function serverClient(options: ServerClientOptions) {
   const send = async <T = unknown>(
@@ -206,7 +206,7 @@ export interface ServerSocket {
   readonly close: () => void
 }
 
-/** The key, if any, is the first frame sent. */
+/** Opens a socket. If there is a key, sends it as the first frame. */
 export function connectSocket(
   { url, apiKey, WebSocket: Socket = globalThis.WebSocket }: ServerClientOptions,
   id: string,

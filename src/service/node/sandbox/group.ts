@@ -42,7 +42,7 @@ export class Output {
     stream?.on('error', () => undefined)
     stream?.setEncoding('utf8').on('data', (text: string) => {
       this.#text += text
-      // Shortened rarely, since that copies the text.
+      // Shorten the text rarely, because shortening copies it.
       if (this.#text.length > 2 * this.#limit) this.#text = this.text
     })
   }

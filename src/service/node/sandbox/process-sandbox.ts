@@ -45,7 +45,7 @@ export const WORKING_DIR = 'workspace'
 /** Maximum characters of a failed command's output that `status_detail` contains. */
 const LAST_OUTPUT = 500
 
-/** Failed health checks in a row after which a command has failed. */
+/** Failed health checks in a row after which the status of a running command is ERROR. */
 const MAX_MISSED = 3
 
 interface Run {
@@ -210,7 +210,7 @@ export class ProcessSandbox {
           return void this.#fail(run, why + this.#lastOutput())
         }
       } else if (++missed >= MAX_MISSED) {
-        this.#set('ERROR', `The command serves ${spec.health} no more: ${problem}.${this.#lastOutput()}`)
+        this.#set('ERROR', `The command no longer serves ${spec.health}: ${problem}.${this.#lastOutput()}`)
       }
       await sleep(wait)
       if (run.epoch !== epoch) return

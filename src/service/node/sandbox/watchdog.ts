@@ -7,8 +7,8 @@ import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 
 /**
- * Environment variable that marks a sandbox's processes. On Linux, processes that left its group can be found
- * by it.
+ * Environment variable that marks a sandbox's processes. On Linux, it identifies even processes that left the
+ * sandbox's group.
  */
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
@@ -75,7 +75,7 @@ export class Watchdog {
     // The groups are passed as arguments, because this process may die before it can write them.
     const groups = Array.from(this.#groups, String)
     const child = spawn('/bin/sh', ['-c', SCRIPT, 'colloquy-watchdog', this.mark, ...groups], {
-      // Its own group, so that a signal of the terminal does not end it first.
+      // The watchdog has its own group, so that a signal of the terminal does not end it first.
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
       env: { PATH: process.env['PATH'] },
@@ -87,7 +87,7 @@ export class Watchdog {
     child.stdin?.on('error', () => undefined)
     child.once('exit', () => {
       if (this.#child !== child) return
-      // It was killed: start another one.
+      // The watchdog was killed: start another one.
       this.#child = null
       if (this.#groups.size === 0) return
       this.#starting = this.#start()
@@ -130,7 +130,7 @@ export async function signalMarked(mark: string, signal: NodeJS.Signals): Promis
     try {
       process.kill(Number(pid), signal)
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   return count
