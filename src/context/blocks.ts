@@ -4,7 +4,7 @@ import type { State } from '../state/state.ts'
 
 /** Parts of the view that may be forgotten, although they stay by default. */
 export interface Permissions {
-  /** Whether the latest system prompt may leave the view. It is sent anyway. Default: no. */
+  /** Whether the latest system prompt may leave the view. Requests still contain it. Default: no. */
   readonly forgetSystemPrompt?: boolean
   /** Whether the last user message may leave the view. Default: no. */
   readonly forgetLastUserMessage?: boolean
@@ -23,7 +23,7 @@ export interface Block {
   readonly stays: boolean
 }
 
-/** A stretch with a pending batch always stays. */
+/** Returns the blocks of the view. A pending batch stays whatever `permissions` allow. */
 export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
   const units = branch.view.units.slice()
   const starts = stretchStarts(units)
@@ -71,7 +71,7 @@ export function fixedUnits(
   if (derived.size === 0) return fixed
   for (const unit of units) {
     for (const { id } of unitEvents(unit)) {
-      // A stored event may have the same id as a summary. A list of ids then means both.
+      // A stored event may have the same id as a summary. Forgetting this id would remove both.
       const other = derived.get(id)
       if (other !== undefined && other !== unit) fixed.add(unit).add(other)
     }

@@ -7,10 +7,7 @@ import { isPending, type Unit } from '../view/units.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from './blocks.ts'
 import { counted, type CountTokens } from './estimate.ts'
 
-/**
- * Returns the messages of a state as the program sends them. Example: `toMessages` with the program's
- * options.
- */
+/** Returns the messages of a state as the program sends them, for example by `toMessages` with options. */
 export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
 /** Options of `fitToBudget`. */
@@ -46,8 +43,8 @@ export interface NoFit {
 
 /**
  * Leaves out as few stretches (design U5) as possible from the start of a view, so that its messages fit a
- * budget. The system prompt, the last user message and the first `keepFirst` events always stay; if they
- * exceed the budget, the result has the type `refuse`. O(log n) calls of the counter, each O(view). If a
+ * budget. The first `keepFirst` events and, by default, the system prompt and the last user message stay. If
+ * they exceed the budget, the result has the type `refuse`. O(log n) calls of the counter, each O(view). If a
  * counter counts more for fewer messages, more may be left out than necessary.
  * @param count your own counter, or `estimateTokens`
  * @param budget maximum tokens
@@ -101,7 +98,7 @@ export function withoutBlocks(state: State, blocks: readonly Block[], first: num
   return withUnits(state, (unit) => !omitted.has(unit))
 }
 
-/** Index of the last cut: after all blocks if any sent block stays, else before the last sent block. */
+/** Index of the last cut: the end of the view or, if no sent block stays, before the last sent block. */
 function lastCut(blocks: readonly Block[], first: number): number {
   const stays = blocks.some((block, index) => (block.stays || index < first) && block.units.some(isSent))
   if (stays) return blocks.length
@@ -112,6 +109,6 @@ export const isSent = (unit: Unit): boolean =>
   unit.type === 'batch'
     ? !isPending(unit)
     : unit.completes !== undefined || renderMessage(unit.item.event) !== null
-/** Returns the smallest number of `from` … `to` that fits, or null. Larger numbers must fit, too. */
+/** Returns the least fitting number of `from` … `to`, or null. If a number fits, all larger ones must. */
 export const firstFit = (from: number, to: number, fits: (index: number) => boolean): number | null =>
   from > to || !fits(to) ? null : firstIndex(from, to, fits)

@@ -30,7 +30,7 @@ export interface StuckDetector {
  * without an action are compared by their arguments. All rejections count as equal results.
  *
  * Each query is O(content of the latest steps), whatever the length of the log.
- * @throws ColloquyError `invalid_argument` unless each threshold is an integer from 1, or Infinity.
+ * @throws ColloquyError `invalid_argument` unless each threshold is a positive integer or Infinity.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Let me see.' }] }
  * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message })
@@ -189,7 +189,7 @@ export interface StuckThresholds {
 
 export type StuckPattern = keyof StuckThresholds
 
-/** Thresholds that replace the defaults: integers from 1, or Infinity to disable a pattern. */
+/** Thresholds that replace the defaults: positive integers, or Infinity to disable a pattern. */
 export type StuckOptions = Partial<StuckThresholds>
 
 const PUBLISHED: StuckThresholds = Object.freeze({

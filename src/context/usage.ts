@@ -53,7 +53,7 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
   return count.usage()
 }
 
-/** Adding an event takes O(its size). */
+/** Counts usage event by event. Adding an event costs O(its size). */
 export interface UsageCount {
   /** Pass events in log order. */
   readonly add: (event: Event) => void

@@ -77,9 +77,7 @@ export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promi
 /** Options of `rollingCondenser`. */
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
-  /**
-   * Maximum retries of a failed or too long summary. Each halves the maximum input and output. Default: 3.
-   */
+  /** Maximum retries of a failed or overlong summary. Each halves the maximum input and output. Default: 3. */
   readonly retries?: number
 }
 
@@ -88,9 +86,9 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
  * summariser reads all forgotten events and the previous summary. A blank summary is refused. With
  * `maxTokens`, the condenser never returns a condensation that leaves a request above that limit.
  *
- * After a failure that the log records, the condenser waits for 16 events before it calls the summariser
- * again. Each further failure doubles the wait, up to 512. A condensation that the log or the token limit
- * requires does not wait. Costs as much as `planCondensation`, plus the calls of the summariser.
+ * `run` records each failed optional condensation in the log. The condenser then waits for 16 events before
+ * it calls the summariser again. Each further failure doubles the wait, up to 512 events. A condensation that
+ * the log or the token limit requires does not wait. Costs as much as `planCondensation`, plus the calls of the summariser.
  * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })
@@ -171,10 +169,10 @@ const ROOM = 1 / 4
  * Decides which events of a view to forget, and why, without calling a model. Returns `keep` if the view is
  * within the limits and the log requests no condensation. Returns `refuse` if too little can be forgotten.
  * The first events and the end of the view stay. Together with the summary, they fill about half of the
- * limit, or half of the view if the log requests a condensation. The system prompt, the last user message and
- * pending calls always stay. The summary is placed after the last forgotten event. If too little would be
- * forgotten, a condensation that the log or the token limit requires can also forget the first events and the
- * end of the view.
+ * limit, or half of the view if the log requests a condensation. Pending calls always stay, and by default
+ * the system prompt and the last user message. The summary is placed after the last forgotten event. If too
+ * little would be forgotten, a condensation that the log or the token limit requires can also forget the
+ * first events and the end of the view.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.

@@ -9,7 +9,7 @@ import type { CallResult, MessageUnit, Unit } from '../../view/units.ts'
 
 /** Input of a summariser. */
 export interface SummaryRequest {
-  /** The summaries among the forgotten events, in full, or null. */
+  /** The earlier summaries that would be forgotten, in full; null if there are none. */
   readonly previousSummary: string | null
   readonly events: readonly SummaryEvent[]
   /** Maximum tokens of the summary; null without a token limit. */
@@ -129,7 +129,7 @@ export function buildSummaryPrompt({ previousSummary, events, maxTokens }: Summa
   return [...task, ...earlier, ...texts].join('\n\n').toWellFormed()
 }
 
-/** The text cannot close the tag, not even by a loosely written end tag. */
+/** Wraps a text in a tag. The text cannot close the tag, not even with spaces or capitals in an end tag. */
 const tagged = (name: string, attributes: string, text: string): string =>
   `<${name}${attributes}>\n${text.replace(/<(?=\s*\/\s*(?:event|summary)\b)/gi, '<\\')}\n</${name}>`
 

@@ -36,7 +36,7 @@ export function findSecrets(text: string, finders: readonly Finder[]): Hit[] {
 }
 
 export function maskHits(text: string, hits: readonly Hit[], mask: Masker): string {
-  // A text may contain the same secret in each line, and a keyed hash costs a thousand look-ups.
+  // A text may contain the same secret in each line, and a keyed hash costs as much as a thousand look-ups.
   const masks = new Map<string, string>()
   let out = ''
   let last = 0
@@ -101,7 +101,7 @@ export function literalFinder(secrets: readonly string[]): Finder | null {
   for (const secret of secrets) forms.set(secret.replaceAll(' ', '+'), { secret, isBase64: false })
   for (const secret of secrets) forms.set(secret, { secret, isBase64: false })
   if (forms.size === 0) return null
-  // The longest first: a shorter one at the same index is a part of it.
+  // The longest form is first: a shorter form at the same index is a part of it.
   const longestFirst = [...forms.keys()].toSorted((a, b) => b.length - a.length)
   const pattern = new RegExp(longestFirst.map(escapeRegExp).join('|'), 'g')
 
@@ -113,7 +113,7 @@ export function literalFinder(secrets: readonly string[]): Finder | null {
       if (isBase64) {
         const [from, to] = base64Run(text, start, start + form.length)
         report(from, to, secret, 'literal')
-        // Resuming inside would read a long run again for each secret in it.
+        // Resuming inside a long base64 text would read the whole text again for each secret in it.
         pattern.lastIndex = to
       } else {
         report(start, start + form.length, secret, 'literal')

@@ -20,7 +20,7 @@ interface SecretForm {
  */
 const FORMS = [
   {
-    // OpenAI, Anthropic and others; a digit distinguishes them from names such as sk-folding-cube-wrapper.
+    // OpenAI, Anthropic and others; a digit distinguishes a key from a name such as sk-folding-cube-wrapper.
     name: 'sk',
     trigger: /sk-/,
     pattern: /(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,64}\d)[\w-]{16}[\w-]*/g,
@@ -73,7 +73,7 @@ const FORMS = [
       /(?<![A-Za-z0-9])authorization\\?["']?[ \t]{0,8}[:=][ \t]{0,8}\\?["']?(?:bearer|basic|token)[ \t]{1,8}(?<secret>[^\s"'\\<>(){}$[\],;]{4}[^\s"'\\<>(){}$[\],;]*)/dgi,
   },
   {
-    // Up to the last @ of the authority: a password may contain one that is not encoded.
+    // Up to the last @ of the authority: a password may contain an unencoded @.
     name: 'url_password',
     trigger: /:\/\//,
     pattern: /:\/\/[^\s:@/?#"'<>\\]{0,256}:(?<secret>[^\s/?#"'<>\\]{1,256})@/dg,

@@ -24,7 +24,7 @@ interface TextOptions {
   readonly bytes?: boolean
 }
 
-/** A text whose masks keep creating matches is masked whole, so the function is idempotent. */
+/** Redacts a text. Masks all of it if its masks keep creating matches, so that redaction is idempotent. */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
   // In bytes, patterns would match by chance; a literal secret does not.
@@ -59,7 +59,7 @@ export const redactSealed = (text: string, { literalFinders }: RedactionRules): 
 
 export function redactField(text: string, rules: RedactionRules): string {
   if (!hasText(text) || isMask(text)) return text
-  // A secret that another rule finds has the same mask everywhere.
+  // If another rule finds a single secret in the value, its mask is used: a secret has one mask everywhere.
   const [hit, ...others] = findSecrets(text, rules.finders)
   return rules.mask(hit !== undefined && others.length === 0 ? hit.secret : text)
 }

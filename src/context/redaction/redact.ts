@@ -15,7 +15,7 @@ import { keyNumbers } from './mask.ts'
 import { redactField, redactNumber, redactSealed, redactText, ENCRYPTED_FIELD } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
 
-/** In a path, `*` means every item of a list. */
+/** What a redaction knows in every value. In a path, `*` means every item of a list. */
 interface RedactionWalk {
   readonly rules: RedactionRules
   /** Paths of values and of keys. The path of a key begins with `key:`. */
@@ -400,7 +400,7 @@ function redactRaw(raw: string, rules: RedactionRules): string {
   return redacted === body ? raw : JSON.stringify(redacted)
 }
 
-/** The fields from which a reply is sent back to the model. */
+/** The fields of a reply that are sent back to the model. */
 // oxfmt-ignore
 const REPLY_FIELDS = [
   'llm_message', 'thought', 'reasoning_content', 'thinking_blocks', 'responses_reasoning_item', 'tool_name', 'tool_call',

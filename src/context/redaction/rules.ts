@@ -15,9 +15,7 @@ import { isPartOfMasks, masker, type Masker } from './mask.ts'
 
 /** Options of `redactionRules`: what is secret. */
 export interface RedactionOptions {
-  /**
-   * Literal secrets of 8 or more characters, trimmed. Also found if escaped, percent-encoded or in base64.
-   */
+  /** Literal secrets of 8 or more characters, trimmed. Also found escaped, percent-encoded and in base64. */
   readonly secrets?: readonly string[]
   /**
    * Patterns whose matches are masked. If a pattern has a group named `secret`, only this group is masked.
@@ -26,7 +24,7 @@ export interface RedactionOptions {
   readonly patterns?: readonly RegExp[]
   /** Well-known forms of secrets: all (default), none, or some by name. */
   readonly builtIn?: boolean | readonly BuiltInPattern[]
-  /** Names of fields whose texts are masked, ignoring case. Default: `SECRET_FIELDS`. */
+  /** Names of fields whose texts are masked. The case of names is ignored. Default: `SECRET_FIELDS`. */
   readonly fields?: readonly string[]
   /** Key with which different secrets get different masks. Without a key, all masks are equal. */
   readonly key?: string | Uint8Array
@@ -46,8 +44,8 @@ export interface RedactionRules {
 /**
  * Compiles rules for `redact`. Without options, the rules mask the well-known forms and the values of the
  * default fields. O(size of the options).
- * @throws ColloquyError `invalid_rules` for a secret of fewer than 8 characters or one that is part of the
- *   mask's own text, an empty key, or an unknown built-in pattern.
+ * @throws ColloquyError `invalid_rules` for an empty key, an unknown built-in pattern, and a secret that has
+ *   fewer than 8 characters or is part of a mask's text.
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * rules.mask('correct horse battery') // '[redacted]'

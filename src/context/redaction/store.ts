@@ -54,7 +54,7 @@ export function redactingStore(store: Store, rules: RedactionRules): Store {
   }
 }
 
-/** Methods that are passed on. */
+/** Methods that are passed on unchanged. */
 // oxfmt-ignore
 const UNCHANGED = [
   'read', 'get', 'getMany', 'readBlob', 'auditBlobs', 'search', 'count', 'searchText', 'textIndex',
