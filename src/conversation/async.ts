@@ -101,8 +101,8 @@ export const EVENT_STREAM_HEADERS = {
 } as const
 
 /**
- * Sends each event as JSON. If the client disconnects, aborts the signal that `eventsUntil` received, and
- * ends the generator.
+ * Returns a response that sends each event as JSON. If the client disconnects, aborts the signal that
+ * `eventsUntil` received, and ends the generator.
  * @param end sent after the last event
  */
 export function eventResponse(
@@ -131,7 +131,7 @@ export function eventResponse(
   return new Response(body, { headers: { ...EVENT_STREAM_HEADERS, ...headers } })
 }
 
-/** Adds a value to the set of a key. Returns a function that removes the value, and the key of an empty set. */
+/** Adds a value to the set of a key. Returns a function that removes the value, and the set if empty. */
 export function addTo<K, V>(sets: Map<K, Set<V>>, key: K, value: V): () => void {
   const set = sets.get(key) ?? new Set()
   sets.set(key, set.add(value))

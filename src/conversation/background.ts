@@ -20,7 +20,7 @@ import { thrownText } from './run/hooks.ts'
 import { checkEvents } from './stamp.ts'
 import { keyedId } from '../event/ids.ts'
 
-/** The result of a background call, whose work outlives its reply. */
+/** The final result of a background call, whose work continued after the first result. */
 export interface CallCompletion {
   /** Text, images and files for the model. */
   readonly content: string | readonly Content[]
@@ -189,9 +189,9 @@ export function decideProgress(state: State, actionId: string, progress: Progres
 }
 
 /**
- * For each working call on HEAD's branch, continues the work that a dead process left. If the work cannot
- * continue, completes the call as lost. If a call was completed on another branch, completes the call on
- * HEAD's branch too. Calls without a stored job remain in the state `working` until a caller completes them.
+ * For each working call on HEAD's branch, continues the work that a dead process left unfinished. If the work
+ * cannot continue, completes the call as lost. If a call was completed on another branch, completes the call
+ * on HEAD's branch too. Calls without a stored job keep working until a caller completes them.
  * @param now milliseconds since 1970 on the store's clock, which may differ from this process's
  */
 export async function takeOverWork(
@@ -215,7 +215,7 @@ export async function takeOverWork(
       if (claimed !== null) await continueOrLose(context, replica, info, claimed, resume, append)
     }
   }
-  // Items left by a process that died after the completion.
+  // Deletes the items of processes that died between a completion and the deletion of its item.
   for (const { collection, id, version: expected, dueAt, body } of items.values())
     if ((dueAt ?? 0) <= now && !isOnOtherBranch(replica.state, String(body['action_id'])))
       await context.store.changeItems([{ collection, id, expected, put: null }]).catch(() => undefined)
@@ -273,9 +273,9 @@ function decideSameCompletion(state: State, actionId: string): readonly Event[] 
 }
 
 /**
- * Returns the time when the first job of HEAD's working calls is due, in milliseconds since 1970 on the
- * store's clock. From then on, a run can continue or complete the call. Null without such jobs. O(jobs + k
- * log k) for k working calls.
+ * Returns the earliest time when a job of a working call on HEAD's branch is due, in milliseconds since 1970
+ * on the store's clock. From then on, a run can continue or complete this call. Null without such jobs.
+ * O(jobs + k log k) for k working calls.
  */
 export async function workExpiresAt(store: Store, id: string, state: State): Promise<number | null> {
   const items = await itemsOf(store, id)

@@ -77,10 +77,10 @@ export interface SendOptions {
 }
 
 /**
- * A handle to one conversation of an engine. Any number of handles, in any processes, can use it at once.
+ * A handle to one conversation of an engine. A conversation can have any number of handles, in any processes.
  *
- * Methods that append return the appended events. For an event that was appended before, they return the
- * existing one; if there is nothing to do, an empty list. They throw `ColloquyError`s:
+ * Methods that append return the appended events. For an event that is already in the log, they return the
+ * existing event; if there is nothing to do, an empty list. They throw `ColloquyError`s:
  * `unknown_conversation`, `closed`, the store's errors, and those listed at each method.
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -116,13 +116,13 @@ export class Conversation {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
 
-  /** Returns the state and the record, in one read; passing a fresh record saves that read. */
+  /** Returns the state and the record, in one read. If you pass a fresh record, it is not read again. */
   async look(record?: ConversationRecord): Promise<Look> {
     return this.#engine.use(this.id, (replica) => replica.look(record))
   }
 
   /**
-   * Returns the state at an event. O(log n), or O(n log n) if that state was evicted. @throws
+   * Returns the state right after an event. O(log n), or O(n log n) if that state was evicted. @throws
    * ColloquyError `unknown_event`.
    */
   async stateAt(eventId: string): Promise<State> {
@@ -235,7 +235,7 @@ export class Conversation {
     return [...stopped, ...cancelled.flat()]
   }
 
-  /** Ends a pause; call `run` to continue. A reply that arrived during the pause is used, not repeated. */
+  /** Ends a pause; call `run` to continue. A reply that arrived meanwhile is used, not requested again. */
   async resume(): Promise<readonly LoggedEvent[]> {
     return this.#decide(decideResume)
   }
@@ -290,7 +290,7 @@ export class Conversation {
 
   /**
    * Appends a new version of a user's message, on a new branch. The old version stays on its own branch.
-   * @throws ColloquyError `unknown_event` when the id is not a user's message; `invalid_event`;
+   * @throws ColloquyError `unknown_event` when no user's message has this id; `invalid_event`;
    *   `already_running` during a run.
    */
   async editAndResend(messageId: string, content: string | Message): Promise<readonly LoggedEvent[]> {
@@ -346,7 +346,7 @@ export class Conversation {
   ): Promise<State> {
     checkOptionNames(options, 'signal')
     const wanted: readonly Status[] = typeof status === 'string' ? [status] : status
-    // An unknown status, or none, would never be reached.
+    // An unknown status or an empty list would never match.
     if (wanted.length === 0 || !wanted.every(isStatus))
       invalidArgument('status', `must be one of ${STATUSES.join(', ')}`)
     const signal = this.#orClosing(options.signal)
@@ -390,7 +390,7 @@ export class Conversation {
   }
 
   /**
-   * Runs the agent: calls `step` until the conversation is finished, paused, stuck, in error, or waits for
+   * Runs the agent: calls `step` until the conversation is finished, paused, stuck, in error or waiting for
    * confirmation. Each call of `step` executes approved calls, or calls the model if no call is approved. A
    * lease in the store allows one run at a time in all processes. After a dead run, `run` appends the error
    * `RunLost`, executes approved calls, ends other pending calls with an error unless they need confirmation,
@@ -426,7 +426,7 @@ export class Conversation {
     })
   }
 
-  /** Ends with the last event of the run. @throws the error of the run. */
+  /** Yields the items of a run up to its last event. @throws the error of the run. */
   async *#itemsOf(result: Promise<RunResult>, begin: Promise<number>): AsyncGenerator<RunItem> {
     const stop = new AbortController()
     let last = (await Promise.race([begin, result.then(() => 0)])) - 1
@@ -569,7 +569,7 @@ export class Conversation {
     )
   }
 
-  /** Throws during a run, which would continue on the wrong branch after HEAD moves. */
+  /** Appends a decision that moves HEAD. Throws during a run, which would continue on the wrong branch. */
   #decideAtRest(decide: Decision): Promise<readonly LoggedEvent[]> {
     return this.#engine.use(this.id, (replica) =>
       retryConflicts(async () => {

@@ -26,9 +26,9 @@ export const openCallsOf = ({ branch }: Pick<State, 'branch'>): EventEntry<Actio
   listPendingCallsIn(branch.pendingCalls).map(({ entry }) => entry)
 
 /**
- * Returns a PauseEvent if the status is idle or running, else an empty list (design section 3). A paused
- * conversation gets another PauseEvent after a new message. It also gets one while a run is `live`, because
- * that run may have been requested after the first pause. O(1).
+ * Returns a PauseEvent if the status is idle or running (design section 3). A paused conversation gets
+ * another PauseEvent after a new message, and while a run is `live`, because that run may have been requested
+ * after the first pause. Otherwise, the list is empty. O(1).
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
@@ -43,9 +43,9 @@ export function decidePause({ header: { status }, log: { head } }: State, live =
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
  * InterruptEvent. An idle conversation without a `live` run gets only the InterruptEvent. A paused or
- * finished conversation is interrupted only if a run is `live`, because that run may still be working, and
- * only once. With any other status except running, the result is empty, so calls that wait for confirmation
- * stay pending. O(k log k) for k calls.
+ * finished conversation is interrupted only once, and only if a run is `live`, because that run may still be
+ * working. With other statuses except running, the list is empty, so calls that wait for confirmation stay
+ * pending. O(k log k) for k calls.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */

@@ -10,7 +10,7 @@ import { briefOwner } from './run/lease.ts'
 import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
 import type { Stamp } from './stamp.ts'
 
-/** Tags of child conversations. Forks of the parent do not have them. */
+/** Tags of child conversations. Forks also have a parent, but not these tags. */
 export const CHILD_TAGS = { subagent: 'true' }
 
 /** How conversations are deleted. */
@@ -125,7 +125,7 @@ export class EngineContext {
     return briefOwner(this.stamp.newId())
   }
 
-  /** `close` waits for `work`. @throws `closed`. */
+  /** Calls `work` with a conversation's replica. `close` waits for `work`. @throws `closed`. */
   async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
     this.#uses += 1
     try {
@@ -223,7 +223,7 @@ export class EngineContext {
     const replica = (busy ?? this.#idle.get(id))?.open ?? null
     const epoch = replica?.epoch
     const existed = await this.track(this.store.deleteConversation(id))
-    // At once: the id can be used again. A replica that has read the new conversation has a new epoch.
+    // At once, because the id can be used again. With a new epoch, the replica has the new conversation.
     if (replica?.epoch === epoch) replica?.leave()
     // A replica that is still opening may have read the deleted conversation.
     if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
@@ -235,7 +235,7 @@ export class EngineContext {
     return addReports(report, { ...counts, items })
   }
 
-  /** Without `dryRun`, also calls `onDelete` and deletes the snapshot. */
+  /** Counts what a conversation stores. Without `dryRun`, also calls `onDelete` and deletes the snapshot. */
   async #count(id: string, { dryRun = false, onDelete }: DeletionOptions): Promise<DeletionReport> {
     const record = await this.store.getConversation(id)
     if (record === null) return EMPTY_REPORT
@@ -307,7 +307,7 @@ export class EngineContext {
     if (cached.users > 0 || this.#busy.get(id) !== cached) return
     const { open } = cached
     if (open?.isDue === true) {
-      // Later, so that the caller gets its result first. Bodies are evicted before the state is counted.
+      // Later, so that the caller gets its result first. The size is computed after bodies are evicted.
       setTimeout(() => void open.settle().then(() => this.#rest(id, cached)), 0)
       return
     }

@@ -31,8 +31,8 @@ export interface EngineOptions {
   /** Returns a new id for an event or conversation. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
   /**
-   * Approximate maximum bytes of idle conversations in memory. One larger conversation, the most recently
-   * used, is kept too; 0 keeps none. Default: 256 MiB.
+   * Approximate maximum bytes of idle conversations in memory. One conversation that alone exceeds this, the
+   * most recently used one, is kept too; 0 keeps none. Default: 256 MiB.
    */
   readonly cacheBytes?: number
   /**
@@ -118,7 +118,7 @@ export interface Engine {
    */
   applyRetention(options: RetentionOptions): Promise<DeletionReport | null>
   /**
-   * Recovers every conversation whose run died: its lease expired, or its status is `running` without a
+   * Recovers every conversation whose run died: the lease has expired, or the status is `running` without a
    * lease, as after an import. Unexpired leases are left for a later call, and a failure does not stop the
    * other recoveries. See `Conversation.recover`. O(expired leases, conversations that are running or have no
    * recorded status, and events of the recovered ones).
@@ -134,10 +134,11 @@ export interface Engine {
    * per conversation. Resolves when the start position of `name` is stored. When a conversation is deleted,
    * the handler may miss its last events, but it always gets the deletion.
    *
-   * Each call of the handler gets items of one of 64 shards. When the handler resolves, the position after
-   * the items is stored. When the handler throws, the items are delivered again, with growing delays.
-   * Processes with the same `name` divide the shards by leases. A slow process can lose its leases, so a
-   * handler must tolerate repeated items. For example, it can store each item's position with its results.
+   * Conversations are divided into 64 shards, and each call of the handler gets items of one shard. When the
+   * handler resolves, the position after the items is stored. When the handler throws, the items are
+   * delivered again, with growing delays. Processes with the same `name` divide the shards by leases. A slow
+   * process can lose its leases, so a handler must tolerate repeated items. For example, it can store each
+   * item's position with its results.
    *
    * A poll without news is one query; otherwise the cost depends on what happened, not on the number of
    * conversations.

@@ -47,7 +47,7 @@ export function planErasure(state: State, id: string): PlannedReplacement[] {
   return plan
 }
 
-/** The arguments of a pending call must not be erased. O(k) for k pending calls. */
+/** Whether an event is a pending call, whose arguments must not be erased. O(k) for k pending calls. */
 export const isPendingCall = ({ branch }: State, id: string): boolean =>
   listPendingCallsIn(branch.pendingCalls).some(({ entry }) => entry.id === id)
 

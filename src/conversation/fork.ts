@@ -22,10 +22,10 @@ export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
-   * Id of the event that becomes the fork's HEAD. A state update cannot be HEAD. For a state update, HEAD is
-   * its nearest ancestor that can be HEAD. Only the path to HEAD is copied. The whole log up to HEAD is
-   * copied if the path has a result of a call on another branch, or a reply that was requested on another
-   * branch. Without `from`, the whole log is copied.
+   * Id of the event that becomes the fork's HEAD. A state update cannot be HEAD, so its nearest ancestor that
+   * can be HEAD is used instead. Only the path to HEAD is copied. However, if this path has a result of a
+   * call on another branch, or a reply that was requested on another branch, the whole log up to HEAD is
+   * copied. Without `from`, the whole log is copied.
    */
   readonly from?: string
 }
@@ -60,13 +60,13 @@ export function planFork(state: State, from?: string): ForkPlan {
   const end = anchorOf(entryOf(state.log, from))
   const branch = branchOf(end)
   const path = pathToEntry(end)
-  // Without the call on another branch, its result would end a call here (U3). Without the event after which
-  // a reply was requested, the reply would move (U10).
+  // In a copy without its call, a result would end another call (U3). In a copy without the event after which
+  // it was requested, a reply would move (U10).
   const refersElsewhere =
     end !== null &&
     ([...branch.dropped].some((dropped) => namesEventOffPath(state, end, dropped)) ||
       path.some((entry) => isAskedElsewhere(state, end, entry)))
-  // A path contains a state update only if an event names it as parent. The update may set an old policy.
+  // A path contains a state update only if an event names it as parent. It may set a policy that is outdated.
   const hasNoPolicy =
     confirmationPolicy === null &&
     path.every((entry) => eventKindOf(entry) !== 'ConversationStateUpdateEvent')
@@ -158,7 +158,7 @@ const PAGE_SIZE = 500
 /** Limits of one append. A fork that fits into one append is empty or complete if the process is killed. */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
-/** Events keep their ids, including derived ids. Deletes the fork if an append fails. */
+/** Copies events, which keep their ids, including derived ids. Deletes the fork if an append fails. */
 export async function writeFork(
   store: Store,
   source: ConversationRecord,

@@ -180,7 +180,7 @@ export class Jobs<T extends object> {
  */
 type Work<T extends object> = (job: Job<T>, signal: AbortSignal) => Promise<void>
 
-/** A process does not work on a job twice at the same time. */
+/** Works on jobs. A process does not work on one job twice at the same time. */
 export class JobWorker<T extends object> {
   readonly #jobs: Jobs<T>
   readonly #work: Work<T>
@@ -228,7 +228,7 @@ export class JobWorker<T extends object> {
   }
 
   #run(id: string, first: () => Promise<Job<T> | null>): void {
-    // Earlier work of this process on the job has lost its lease to a new claim, so it ends soon.
+    // Earlier work of this process on the job ends soon, because it has lost its lease to this claim.
     const before = this.#running.get(id)?.done ?? Promise.resolve()
     const running = { isStale: false, done: before }
     const work = async (): Promise<void> => {

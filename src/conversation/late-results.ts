@@ -56,7 +56,7 @@ export function attachLateResults(state: State, events: readonly Event[]): reado
     const { header, log } = current
     add({ ...event, parent_id: tip.id })
     const { error } = header
-    // Only an error event sets an error, so it is appended again after the result that ended it.
+    // Only an error event sets an error, so one is appended after a result that cleared the error.
     if (error !== null && current.header.error === null) {
       add(errorEvent(error.code, error.detail))
     }
@@ -83,7 +83,7 @@ function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[
 /** Tip of the branch that a result belongs to. Null for HEAD's branch, or when no call matches. */
 function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | null {
   const { log, branch } = state
-  // A known id changes nothing.
+  // An event with a known id is not appended again.
   if (result.id !== undefined && findEventIn(log, result.id) !== undefined) return null
   if (result.kind === 'MessageEvent') return workingTip(state, completionOf(result)?.action_id ?? '') ?? null
   const actionId = result.kind === 'AgentErrorEvent' ? undefined : result.action_id

@@ -66,7 +66,7 @@ const MAX_ERASE_ATTEMPTS = 20
 /** The store counts as hung if an append fails after at least this many milliseconds. */
 const LONG_APPEND = 1_000
 
-/** An eviction needs this many new events, or this part of the log or view, whichever is largest. */
+/** An eviction needs this many new events, or this part of the log's or the view's length if that is more. */
 const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
 /**
@@ -146,7 +146,7 @@ export class Replica {
     return this.#epoch
   }
 
-  /** One read of the store; O(events appended by others). */
+  /** Returns the latest state, with at least one read of the store. O(events appended by others). */
   async refresh(): Promise<State> {
     return (await this.look()).state
   }
@@ -232,7 +232,7 @@ export class Replica {
     })
   }
 
-  /** Returns the erasure record if it is new. */
+  /** Erases an event. Returns the erasure record if it is new. */
   async erase(eventId: string, recordId: string, reason: string): Promise<readonly LoggedEvent[]> {
     for (let attempt = 1; ; attempt += 1) {
       const state = await this.whole()
@@ -513,7 +513,7 @@ const referring = new WeakSet<object>()
 
 export const hasReferences = ({ event }: Pick<Entry, 'event'>): boolean => referring.has(event ?? referring)
 
-/** @throws `evicted` if the event is not in memory, or has references for long strings. */
+/** Returns an entry's event. @throws `evicted` if it is not in memory, or has references for long strings. */
 export function wholeEvent(entry: Entry): Event | null {
   if (hasReferences(entry))
     throw new ColloquyError(
@@ -615,7 +615,7 @@ async function replayWhole(read: Read, id: string): Promise<State> {
   return (await foldOn(read, id, empty, false)) ?? empty
 }
 
-/** Null without a snapshot, or if the snapshot does not match the log. */
+/** Opens the state from a snapshot. Null without a snapshot, or if the snapshot does not match the log. */
 async function openSaved(
   read: Read,
   { id, createdAt }: ConversationRecord,
@@ -694,7 +694,7 @@ async function foldOn(read: Read, id: string, state: State, evicts: boolean): Pr
   }
 }
 
-/** Returns null when the events need what the state has evicted. O(log n) per event. */
+/** Folds events into a state. Null if they need what the state has evicted. O(log n) per event. */
 function foldFacts(state: State, events: readonly StoredEvent[]): State | null {
   let current = state
   try {

@@ -137,7 +137,7 @@ export async function applyRetention(
   try {
     return await deleteEach(engine, expired(job.lost), options)
   } finally {
-    // Also after a failure, so that the call can be repeated at once.
+    // The job is finished even after a failure, so that the call can be repeated at once.
     await job.finish().catch(() => job.abandon())
   }
 }

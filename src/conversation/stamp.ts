@@ -14,7 +14,7 @@ export interface Stamp {
 }
 
 export function monotonicUlids(): (now?: number) => string {
-  // The library's own generator makes a call for each random character, which costs more than an append.
+  // The generator of `ulid` makes a call for each random character, which costs more than an append.
   let random = new Uint8Array(0)
   return monotonicFactory(() => {
     if (random.length === 0) random = crypto.getRandomValues(new Uint8Array(256))
@@ -90,7 +90,7 @@ export function stampEvents(
   return decodedLists.has(events) ? decodedList(stamped) : stamped
 }
 
-/** Null if all ids are new to the store. */
+/** Stamps only the events that are not in the store. Null if all ids are new to the store. */
 export async function stampUnknown(
   store: Store,
   conversationId: string,

@@ -36,7 +36,7 @@ export interface ReplyPart {
 export const isShorter = (offset: ReplyLength, other: ReplyLength): boolean =>
   offset.content < other.content || offset.reasoning < other.reasoning
 
-/** The text only grows, so positions in it stay valid. */
+/** A partial reply. Its text only grows, so positions in the text stay valid. */
 export class StreamedReply {
   readonly id: string
   readonly isOwn: boolean
@@ -73,7 +73,7 @@ export class StreamedReply {
   }
 
   isEndedBy(event: Event | null): boolean {
-    // After an interrupt, the text so far follows in a message. Reasoning alone does not.
+    // After an interrupt, a message with the text so far follows. Reasoning alone is not appended.
     if (event?.kind === 'InterruptEvent') return !this.#content.some(hasText)
     return endsReply(event)
   }
@@ -120,7 +120,7 @@ export class StreamedReply {
   }
 }
 
-/** Only the latest reply is kept. */
+/** The partial replies of a conversation. Only the latest one is kept. */
 export class Replies {
   readonly news = new Listeners<null>()
   beforeEnd: (() => Promise<void>) | null = null

@@ -119,7 +119,7 @@ export async function* subscribeTree(
     followed.set(id, added)
     pull(added)
   }
-  /** Follows the subagents whose calls were delivered or are not in the log. */
+  /** Subscribes to the subagents whose calls were delivered, or are not in the log. */
   const findChildren = async ({ id, depth, actions }: Followed): Promise<void> => {
     const children = await context.children(id).catch(ifDeleted)
     for (const child of children ?? []) {

@@ -433,7 +433,7 @@ function decisionsIn(
     }
     const result = pageTools.includes(call.event.tool_name) ? pageResult(call, part) : null
     if (result === null) continue
-    // By its output, the user approves the call.
+    // By sending the call's output, the user approves the call.
     const isWaiting = current.header.status === 'waiting_for_confirmation' && isExecutable(call.event)
     add([...(isWaiting ? decideApprove(current, [call.id]) : []), result])
   }

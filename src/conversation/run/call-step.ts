@@ -19,7 +19,7 @@ import type { ReplyOutcome } from '../../messages/reply.ts'
 import { errorAfter, errorAfterEmptyReplies, isEmptyOutput, isOutOfRoom, requestIf } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 
-/** Calls the step before any `await`. */
+/** Calls the step, before any `await`, and appends what it yields. */
 export async function callStep(
   run: RunContext,
   state: State,
@@ -33,7 +33,7 @@ export async function callStep(
   let outcome: ReplyOutcome | null = null
   let isOver = false
   const publish = (delta: Event): void => {
-    // An abandoned step may still be running next to the next one.
+    // An abandoned step may still be running while the next one runs.
     if (isOver || signal.aborted) return
     run.publish(delta)
     recordText(streamed, delta)

@@ -50,7 +50,7 @@ export async function holdLease(
       if (renewed?.generation === lease.generation) renewedAt = requestedAt
       else {
         lose()
-        // It expired without a new owner. `acquireLease` created another lease, which must expire at once.
+        // Nobody had acquired the expired lease, so `acquireLease` created another. It must expire at once.
         if (renewed !== null) await store.acquireLease(conversationId, owner, 1)
       }
     } catch {
@@ -93,7 +93,7 @@ export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
-/** Maximum number of waits for a brief lease. After these two seconds, its owner is probably dead. */
+/** Maximum number of waits for a brief lease, about two seconds. Then its owner is probably dead. */
 const MAX_WAITS = 50
 
 async function acquire(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {

@@ -68,7 +68,7 @@ function callHooks(
   return runHooks(hooks, { conversation_id: replica.id, ...moment, ...about }, signal)
 }
 
-/** A hook can block the message even after a pause. Nothing is recorded if the run is interrupted meanwhile. */
+/** Shows a message to hooks, which can block it even after a pause. Records nothing after an interrupt. */
 async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const moment = { event_type: 'UserPromptSubmit', message: messageText(event), message_id: id } as const
   const { events, blocked, context } = await callHooks(run, moment)
@@ -83,7 +83,7 @@ const blockOf = (id: string): Event => ({
   forgotten_event_ids: [id],
 })
 
-/** Skips evicted messages, which are in no view. */
+/** Lists users' messages on HEAD's branch. Skips evicted messages, which are in no view. */
 function promptsFrom({ log }: State, from: number): Prompt[] {
   const prompts: Prompt[] = []
   for (let entry = log.head; entry !== null && entry.seq >= from; entry = entry.parent as typeof entry) {
@@ -117,7 +117,7 @@ type CallEntry = EventEntry<ActionEvent>
 const isOpen = (state: State, { event, seq }: CallEntry): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
 
-/** Records the calls before they start, so that no call starts twice. Skips calls that are excluded by now. */
+/** Executes calls. Records their start first, so that none starts twice. Skips calls that may not run now. */
 async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<void> {
   const allowed = new Set<string>()
   for (const call of calls) if (await passesHooks(run, call)) allowed.add(call.id)
@@ -408,7 +408,7 @@ function stuckReason({ log: { entries } }: State): string {
   return 'The conversation is stuck.'
 }
 
-/** Returns the thrown error, if an error ended the run. */
+/** Takes actions until the run ends. Returns the thrown error, if an error ended the run. */
 async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   let begun = false
   try {
@@ -426,7 +426,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   return undefined
 }
 
-/** Returns false at the end of the run. */
+/** Takes one action. Returns false at the end of the run. */
 async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
   const state = await readReplica(run, (replica) => replica.refresh())
   const { status } = state.header
@@ -491,7 +491,7 @@ async function callLatest(run: RunContext, state: State): Promise<void> {
   }
 }
 
-/** Returns false when there is nothing to run, or a pause or interrupt followed the request for the run. */
+/** Returns false if there is nothing to run, or if a pause or interrupt followed the request for the run. */
 async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
     const { status } = state.header

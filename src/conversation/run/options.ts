@@ -85,14 +85,12 @@ export type RunCondenserDecision =
         readonly message: string
         readonly triggers: readonly string[]
         readonly required: boolean
-        /**
-         * `later`: the summariser failed, and a later attempt may succeed. Repeated failures are logged once.
-         */
+        /** `later`: the summariser failed, and may succeed later. Refusals during the wait are not logged. */
         readonly again?: 'never' | 'later'
       }
     }
 
-/** Decides which events of a view to forget. Each `Condenser` of `colloquy/context` is one. */
+/** Decides which events of a view to forget. Each `Condenser` of `colloquy/context` is a RunCondenser. */
 export interface RunCondenser {
   condense(
     state: State,

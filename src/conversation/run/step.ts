@@ -42,7 +42,7 @@ export type RunChild = (actionId: string, request: ChildRequest) => Promise<Chil
 /** Input of a step. */
 export interface StepInput {
   readonly state: State
-  /** The view as messages, to be written for a provider. */
+  /** The view as neutral messages, which `toAnthropic` and similar functions accept. */
   readonly messages: readonly NeutralMessage[]
   /**
    * Id of HEAD, or null. The run adds the id to replies without `reply.after`, to record which events the
@@ -62,8 +62,8 @@ export interface StepInput {
    */
   readonly publish: (delta: Event) => void
   /**
-   * Starts work that outlives the reply. Call it before the step yields the call's WorkingObservation, and
-   * pass the promise of the work to `completeWith`. The run continues meanwhile.
+   * Starts work that continues after the step. Call it before the step yields the call's WorkingObservation,
+   * and pass the promise of the work to `completeWith`. The run continues meanwhile.
    * @throws ColloquyError `unknown_call` if the step has ended.
    */
   readonly background: (call: EventEntry<ActionEvent>) => Promise<BackgroundWork>

@@ -191,10 +191,10 @@ export interface ShellHookOptions {
 
 /**
  * Returns a hook that runs a command. The command reads the `HookInput` as one line of JSON from standard
- * input. Exit code 0 passes. Code 2 blocks, with the reason from standard error, or else standard output.
- * Any other code, a signal, a timeout or a failed start is recorded as `error` in the HookExecutionEvent.
- * Unless the command was killed, a JSON object on standard output may have `decision` (`"block"` or `"deny"`
- * blocks with any exit code), `reason`, and `additionalContext` for the model, or Claude Code's
+ * input. Exit code 0 passes. Code 2 blocks, with the reason from standard error, or else standard output. Any
+ * other code, a signal, a timeout or a failed start is recorded as `error` in the HookExecutionEvent. Unless
+ * the command was killed, a JSON object on standard output may have `decision` (`"block"`, `"deny"` or
+ * `"ask"` blocks with any exit code), `reason`, and `additionalContext` for the model, or Claude Code's
  * `hookSpecificOutput`.
  *
  * The process group (POSIX) is killed on a timeout (SIGTERM, a second later SIGKILL), on an interrupt, and
@@ -273,7 +273,7 @@ const firstText = (...values: unknown[]): string => values.find((value) => typeo
 function readDecision(text: string | null, on: HookEventType) {
   const output = objectOf(parseJson(text ?? ''))
   const specific = objectOf(output['hookSpecificOutput'])
-  // For Claude Code, `continue: false` at the end of a turn agrees with the end.
+  // In Claude Code's hooks, `continue: false` at the end of a turn means that the turn may end.
   const stops = output['continue'] === false && on !== 'Stop'
   return {
     blocks:
