@@ -109,7 +109,7 @@ const hasOutput = (part: UIPart): part is UIToolPart =>
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
-/** Returns the AG-UI events of a logged event that the chunks of the reply do not contain. */
+/** Returns those AG-UI events of a logged event that the reply's chunks do not contain. */
 export function eventsOfLogged(
   event: Event,
   activity: ActivityMessage | undefined,

@@ -143,7 +143,7 @@ async function* streamRun(
   }
 }
 
-/** @throws ColloquyError `evicted`. */
+/** Returns the AG-UI events of the events from a position on. @throws ColloquyError `evicted`. */
 function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail>): AGUIEvent[] {
   const appended = state.log.entries.slice(start)
   if (appended.length === 0) return []
@@ -224,7 +224,7 @@ export async function receiveRunInput(
     const appended = messages
       .filter(isObject)
       .flatMap((message) => messageEventOf(message, state, pending) ?? [])
-    // By its result, the user approves the call.
+    // By sending the call's result, the user approves the call.
     const ended = appended.map((event) => (event.kind === 'ObservationEvent' ? event.action_id : null))
     const waiting = state.header.status === 'waiting_for_confirmation' ? listRunnableCalls(state) : []
     const approved = waiting.flatMap(({ id }) => (ended.includes(id) ? [id] : []))
@@ -247,7 +247,7 @@ export async function receiveRunInput(
   return { threadId, runId, clientTools: tools.map(({ name }) => String(name)) }
 }
 
-/** @throws ColloquyError `invalid_argument` for an unclear payload, so that no call runs by mistake. */
+/** Reads a decision. @throws `invalid_argument` for an unclear payload, so that no call runs by mistake. */
 function decisionOf({ status, payload = null }: JsonObject) {
   const { approved, reason }: JsonObject = isObject(payload) ? payload : { approved: payload ?? true }
   if (status === 'resolved' && typeof approved !== 'boolean')

@@ -160,7 +160,7 @@ const MUTATION_FIELDS = {
   replace_suffix: ['expectedSuffix', 'replacement'],
 } as const
 
-/** Errors do not quote the transaction. @throws ColloquyError `invalid_argument`. */
+/** Checks a transaction. Errors do not quote it. @throws ColloquyError `invalid_argument`. */
 function checkTransaction(args: TransactionArgs): TransactionArgs {
   let copy: TransactionArgs
   try {
@@ -183,7 +183,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
   return copy
 }
 
-/** Bytes and undefined are also accepted. */
+/** Whether a value is JSON. Bytes and undefined are also accepted. */
 function isJson(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object') return ['string', 'boolean', 'undefined'].includes(typeof value)

@@ -105,7 +105,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * an import, writes this parent to the body. If HEAD is empty although the log is not, it writes
    * `__root__`.
    *
-   * Each fact becomes HEAD, except a ConversationStateUpdateEvent. A state update with the key
+   * Each fact in the tree becomes HEAD, except a ConversationStateUpdateEvent. A state update with the key
    * `leaf_event_id` moves HEAD to the event whose id is its value. If that event is a state update too, HEAD
    * moves to its nearest ancestor of another kind. If the value is null, HEAD becomes empty (design D7). In a
    * live append, a move of HEAD to an unknown event throws `unknown_event`. A StreamingDeltaEvent throws

@@ -54,7 +54,7 @@ export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
 export const referencesText = (strings: readonly BlobReference[]): string =>
   JSON.stringify(strings.map(({ path, hash, bytes }) => [path, hash, bytes]))
 
-/** @throws a SyntaxError or a TypeError for a damaged text. */
+/** Parses a result of `referencesText`. @throws a SyntaxError or a TypeError for a damaged text. */
 export const readReferences = (text: string): BlobReference[] =>
   (JSON.parse(text) as [BlobReference['path'], string, number][]).map(([path, hash, bytes]) => ({
     path,

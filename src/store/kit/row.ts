@@ -29,7 +29,7 @@ export interface EventRow {
   readonly blobs: string | null
 }
 
-/** `strings`: the long strings that `splitBody` removed from the body. */
+/** Returns the event of a row. `strings`: the long strings that `splitBody` removed from the body. */
 export function readEvent(conversationId: string, row: EventRow, strings?: BodyStrings): StoredEvent {
   const { seq, id, parent_id: parentId, lane, time, body } = row
   const fact = readFact(conversationId, seq, body, strings)

@@ -88,7 +88,7 @@ export class Connection {
     if (this.#closed) throw storeClosed()
   }
 
-  /** `close` waits for the call. */
+  /** Makes a call, for which `close` waits. */
   async call<T>(run: () => Promise<T>): Promise<T> {
     this.checkOpen()
     const call = run()
@@ -203,7 +203,7 @@ export class Connection {
     }
   }
 
-  /** Creates the schema first if the database does not have it. */
+  /** Returns the client. Creates the schema first if the database does not have it. */
   async open(): Promise<PostgresClient> {
     // An earlier attempt may fail for a cause that no longer exists: this call then makes its own attempt.
     return this.#opening === null ? this.#begin() : this.#opening.catch(() => this.#opening ?? this.#begin())
@@ -254,7 +254,7 @@ export class Connection {
       // A program that forgets to close its store still ends.
       allowExitOnIdle: true,
     })
-    // An idle client that loses its server reports it here; the next call gets another one.
+    // An idle client that loses its server reports this here. The next call gets another client.
     pool.on('error', () => undefined)
     this.#own = pool
     return pool
@@ -385,7 +385,7 @@ function toStoreError(cause: unknown): ColloquyError {
   )
 }
 
-/** The error of a failed connection has a message for each address of the host. */
+/** Returns an error's message. The error of a failed connection has one for each address of the host. */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {
     return cause.errors.map(messageOf).join(', ')

@@ -40,7 +40,7 @@ interface Held {
   readonly end: End
 }
 
-/** Does nothing if the client cannot hold a connection. */
+/** Listens for notifications. Does nothing if the client cannot hold a connection. */
 class Listener {
   readonly #options: ListenerOptions
   #held: Held | null = null

@@ -135,7 +135,7 @@ export class KnownLog implements AppendContext {
     const event = this.#events.get(seq)
     if (event !== undefined) return event
     this.#missing.add(seq)
-    // The decision is made again once it is loaded.
+    // `decide` catches this error, loads the event and decides again.
     throw new Error('not loaded')
   }
 

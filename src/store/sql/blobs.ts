@@ -57,7 +57,7 @@ export function* saveTexts(d: Dialect, strings: readonly LargeString[]): Work<vo
         yield statement(insert, hash, piece.start, piece.base64, piece.bytes)
 }
 
-/** The base64 of a data URL begins a new piece. */
+/** Divides a text into pieces. The base64 of a data URL begins a new piece. */
 export function* storedPieces(text: string): Generator<TextPiece & Pick<BlobPiece, 'base64'>> {
   const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0
   let start = 0
@@ -102,7 +102,7 @@ export function blobReads(d: Dialect) {
     throw damagedBlob(hash)
   }
 
-  /** Omits blobs that do not exist. */
+  /** Reads the referenced texts, by hash. Omits blobs that do not exist. */
   function* texts(references: Iterable<BlobReference>): Work<ReadonlyMap<string, string>> {
     const sizes = new Map([...references].map(({ hash, bytes }) => [hash, bytes]))
     const result = new Map<string, string>()
@@ -136,7 +136,7 @@ export function blobReads(d: Dialect) {
       matches.set(row.hash, (matches.get(row.hash) ?? '') + decode(pieceBytes(row)))
   }
 
-  /** Omits events that were deleted meanwhile. */
+  /** Reads rows with their long strings. Omits events that were deleted meanwhile. */
   function* readBodies<R extends BodyRow, T>(
     rows: readonly R[],
     conversationOf: (row: R) => string,

@@ -40,7 +40,7 @@ interface LeaseRow {
   readonly expires: Bigint
 }
 
-/** Returns the id, or '', which no conversation has, for an invalid id: a database would change it. */
+/** Returns an id. A database would change an invalid id, so it becomes '', which no conversation has. */
 const legal = (id: string): string => (isLegalId(id) ? id : '')
 
 export function conversationWork(d: Dialect, clock: () => bigint | null) {
@@ -313,7 +313,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return rows.map(leaseOf)
   }
 
-  /** A complete snapshot begins a new generation, so parts of two snapshots are never mixed. */
+  /** Saves parts. A complete snapshot begins a new generation, so parts of two snapshots are never mixed. */
   function* saveSnapshot(
     conversationId: string,
     parts: readonly SnapshotPart[],
@@ -387,7 +387,7 @@ export function keyColumn([name, value]: ListKey):
   return column === undefined ? null : [column, value === '' ? null : value]
 }
 
-/** Returns the condition that a conversation `c`, or for a tag the one with this number, has a list key. */
+/** Returns the condition that conversation `c` has a list key. For a tag, `number` identifies `c`. */
 export function keyCondition(d: Dialect, key: ListKey, number: string): Statement {
   const column = keyColumn(key)
   if (column === null)

@@ -65,7 +65,7 @@ export const statement = (sql: string, ...values: SqlValue[]): Statement => ({ s
 
 export const [NOTHING, DESCENDING] = [statement(''), statement(' DESC')]
 
-/** The caller names the row type. */
+/** Returns all rows of a query. The caller names the row type. */
 export function* all<R extends object>(query: Statement | string, ...values: SqlValue[]): Work<readonly R[]> {
   return (yield typeof query === 'string' ? { sql: query, values } : query) as readonly R[]
 }
@@ -138,8 +138,8 @@ export interface Dialect {
   /** A join that looks up at most one row of a table for each row of the tables before it. */
   lookUp(table: Table, alias: string, condition: string, order?: string): string
   /**
-   * Returns the condition for rows with the values of `key` within the bounds, and returns the columns by
-   * which to sort.
+   * Returns the condition for rows that have the values of `key` and are within the bounds, and the columns
+   * by which to sort.
    */
   walk(bounds: {
     readonly key: readonly (readonly [column: string, value: string | number | null])[]

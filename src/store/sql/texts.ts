@@ -106,7 +106,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     )
 
   function source(query: CheckedTextQuery, log: number | null): TextSource<SqlStep, readonly object[]> {
-    // The index compares single terms.
+    // The index compares only single terms.
     const phrases = query.includes.filter(({ terms }) => terms.length > 1)
     const others = otherConditions(query)
     const request = {

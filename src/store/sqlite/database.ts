@@ -122,7 +122,7 @@ async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase
 /** Maximum bytes of the write-ahead log's file after its content was written to the database. */
 const MAX_LOG_BYTES = 4 * 2 ** 20
 
-/** Can be called again after a failure. */
+/** Prepares a database for use. Can be called again after a failure. */
 function setUp(database: SqliteDatabase, { synchronous, readOnly, fullText }: Settings): Connection {
   const connection = new Connection(database)
   // The store itself waits for its `busyTimeout`, without blocking the event loop.
@@ -221,7 +221,7 @@ const MAX_PREPARED = 500
 
 type Part = <T>(work: () => Work<T>) => T
 
-/** Each call reads all its rows at once, so no call restarts a statement in use. */
+/** Runs statements. Each call reads all its rows at once, so no call restarts a statement in use. */
 export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
@@ -309,7 +309,7 @@ export class Connection {
     return rows
   }
 
-  /** A savepoint shows whether the work has ended the transaction. */
+  /** Calls a `within` function. A savepoint shows whether the function has ended the transaction. */
   #callBack(callback: (handle: unknown) => unknown): void {
     this.all('SAVEPOINT colloquy_callback')
     let result: unknown

@@ -17,10 +17,10 @@ interface QueuedWrite {
 /** Maximum number of units of work in one commit, during which nothing else runs. */
 const LARGEST_GROUP = 256
 
-/** Reads per turn of the event loop, so that they do not block writes and timers. */
+/** Maximum reads per turn of the event loop, so that they do not block writes and timers. */
 const READS_PER_TURN = 256
 
-/** Milliseconds after which queued writes wait for the next turn of the event loop. */
+/** Milliseconds of writing after which the remaining writes wait for the next turn of the event loop. */
 const LONGEST_TURN = 1
 
 /**
@@ -164,7 +164,7 @@ export class Runner {
       } catch (error) {
         if (!hasCode(error, 'store_busy') || performance.now() >= deadline) throw error
       }
-      // Random, so that two waiting processes do not stay in step.
+      // Random, so that two waiting processes do not always retry at the same time.
       const rest = Math.min(pause * (0.5 + Math.random() / 2), deadline - performance.now())
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, rest)))
     }
@@ -200,7 +200,9 @@ export class Runner {
   }
 }
 
-/** A rejected unit does not affect the other units; a driver's error undoes all units. */
+/**
+ * Runs units in one transaction. A rejected unit affects no other unit; a driver's error undoes all units.
+ */
 function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
   return connection.share((part) =>
     group.map(({ work }): Outcome => {

@@ -42,7 +42,7 @@ function withoutReply(kind: string, key: string, value: unknown): unknown {
  * cannot change the stored fact afterwards. O(size).
  */
 export function ownFact(fact: Fact): Fact {
-  // The issues of a quarantined line contain its invalid values, some levels deeper.
+  // The issues of a quarantined line contain its invalid values, nested some levels deeper.
   const isAside = isQuarantined(fact)
   if (isFrozenJson(fact, isAside ? 2 * MAX_DEPTH : MAX_DEPTH)) return fact
   const { value, issues } = copyJson(fact)

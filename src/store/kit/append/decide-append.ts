@@ -120,8 +120,8 @@ export interface AppendContext {
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether a value is a quarantined line or an event of a known kind, and the fields that a store needs are
- * valid: id, parent, time, source and message text. Never throws. O(parts of a message).
+ * Whether a value is a quarantined line or an event of a known kind, with valid values in the fields that a
+ * store needs: id, parent, time, source and message text. Never throws. O(parts of a message).
  */
 export function isFact(input: unknown): input is Fact {
   try {
@@ -135,7 +135,7 @@ export function isFact(input: unknown): input is Fact {
     const { llm_message: message, extended_content: more } = input
     return isObject(message) && areParts(message['content']) && areParts(more)
   } catch {
-    // A getter threw, or a proxy.
+    // A getter or a proxy threw.
     return false
   }
 }
@@ -245,7 +245,7 @@ export function decideAppend(
     if (options.lease !== undefined) checkLease(context, options.lease)
   }
   const before = context.tip
-  // A state update of this append may follow HEAD, whose id `idsToLoad` does not contain.
+  // `idsToLoad` does not contain HEAD's id, but a state update may need HEAD's node.
   const nodes = new Map(before.head === null ? [] : [[before.head.id, before.head]])
   const draft: AppendDraft = { context, live, added: [], opened: [], nodes, tip: before }
   const events: StoredEvent[] = []

@@ -67,7 +67,7 @@ function unseal(cursor: string): readonly string[] {
   try {
     return sealed.slice(0, index).split(' ').map(decodeURIComponent)
   } catch {
-    // The checksum is not a signature: a client that knows it can seal invalid text.
+    // The checksum is not a signature: a client can compute it for invalid text.
     return refuseCursor('altered')
   }
 }
@@ -95,7 +95,7 @@ export interface CheckedPage<Place> {
   readonly scope: string
 }
 
-/** `placeOf` returns null for an invalid key. */
+/** Returns the position in a cursor; null without a cursor. `placeOf` returns null for an invalid key. */
 export function placeAfter<Place>(
   scope: string,
   input: Given,
@@ -103,7 +103,7 @@ export function placeAfter<Place>(
 ): Place | null {
   const cursor = checkText('cursor', input)
   if (cursor === null) return null
-  // The checksum is not a signature: a client that knows it can seal any key.
+  // The checksum is not a signature: a client can compute it for any key.
   return placeOf(decodeCursor(scope, cursor)) ?? refuseCursor('altered')
 }
 

@@ -142,7 +142,7 @@ function placeIn(
   const start: RankPlace = { top: null, bottom: null, after: null }
   if (cursor === null) return { after: null, rank: start }
   const key = decodeCursor(scope, cursor)
-  // The checksum is not a signature: a client that knows it can write any key.
+  // The checksum is not a signature: a client can compute it for any key.
   const places = key.map((text) => (POSITION.test(text) ? BigInt(text) : refuseCursor('altered')))
   const [first, bottom, score, position] = places
   const isLegal = places.every((value) => value <= MAX_POSITION && value >= -MAX_POSITION)
@@ -159,7 +159,7 @@ const QUOTE_OR_SPACE = /["“”„«»\s]/
 
 const isSpace = (character: string | undefined): boolean => character === undefined || /\s/.test(character)
 
-/** Never throws. O(length). */
+/** Divides typed text into required and excluded clauses. Never throws. O(length). */
 export function parseTextQuery(typed: string): Pick<CheckedTextQuery, 'includes' | 'excludes'> {
   const query = typed.slice(0, MAX_QUERY)
   const includes: TextClause[] = []
