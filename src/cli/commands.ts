@@ -454,7 +454,7 @@ export type RequestOf<Name extends CommandName> = {
   [Each in Name]: {
     readonly command: Each
     readonly files: readonly string[]
-    /** The event id that `why` explains, or the command that `help` describes; null for none. */
+    /** The event id that `why` explains, or the command that `help` describes; null without an operand. */
     readonly operand: string | null
     readonly options: Options<Each>
   }

@@ -92,7 +92,7 @@ function nameOf(id: string): string {
   return name.length <= MAX_NAME_LENGTH ? name : `~${createHash('sha256').update(id).digest('hex')}`
 }
 
-/** A quarantined line stays unchanged, or is wrapped if an import would read it differently. */
+/** Returns an event's JSON. A quarantined line is unchanged, or is wrapped if an import would read it differently. */
 function rawText({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)

@@ -299,7 +299,7 @@ const BATCH = 200
 /** A file that begins with this many lines without any JSON is rejected as another kind of file. */
 const HOPELESS = 1000
 
-/** Yields no batch before a line of JSON was read, so that a file of another kind creates nothing. */
+/** Yields batches, but none before a line of JSON was read, so that a file of another kind creates nothing. */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
   report: ImportReport,

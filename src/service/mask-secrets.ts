@@ -24,7 +24,7 @@ const USER = /^(\s*[a-z][\w+.-]*:\/\/)[^/?#]*@/i
 const URL_LIKE = /^\s*[a-z][\w+.-]*:\/\//i
 const URLS = /(?<![\w+.-])[a-z][\w+.-]{0,30}:\/\/[^\s"'<>]*/gi
 
-/** Whether a field is a secret. Numbers and booleans are not: `max_token` may be 4096. */
+/** Whether a field is a secret. Numbers and booleans are never secrets: `max_token` may be 4096. */
 export const isSecret = (name: string, value: JsonValue | undefined): boolean =>
   NAMES.test(name) &&
   value !== null &&

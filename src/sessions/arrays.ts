@@ -385,7 +385,7 @@ const WHOLE_OUTPUTS: ReadonlySet<unknown> = new Set([
   'computer_call_output',
 ])
 
-/** The output of a local shell names its call in `id`. */
+/** Returns the id of an output's call. The output of a local shell has this id in its field `id`. */
 const answeredCall = ({ type, call_id, id }: RawObject): string =>
   stringOf(call_id) || (type === 'local_shell_call_output' ? stringOf(id) : '')
 
@@ -432,7 +432,7 @@ function addWhole(fields: RawObject, origin: Origin, writer: ArrayWriter): void 
   writer.failure(stringOf(code) || 'failed', stringOf(message) || 'The reply failed.', position)
 }
 
-/** An assistant message may contain several replies, one for each step. */
+/** Reads UI messages of the AI SDK. An assistant message may contain several replies, one for each step. */
 export function readUIMessages(records: readonly SessionRecord[]): Session {
   const elements = elementsOf(records, 'messages')
   const writer = new ArrayWriter('ui-messages', elements, promptIn)

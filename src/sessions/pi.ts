@@ -216,7 +216,7 @@ function readSystem(message: RawObject, origin: Origin, writer: SessionWriter): 
 
 const idsOf = (places: readonly Place[]): ReadonlySet<string> => new Set(places.map(({ id }) => id))
 
-/** A compaction contains copies of the kept messages or, in older files, names the first kept entry. */
+/** Reads a compaction. It contains copies of the kept messages or, in older files, names the first kept entry. */
 function readCompaction(entry: RawObject, record: SessionRecord, origin: Origin, tree: Tree): void {
   const { writer, messages } = tree
   const sight = writer.inSight(origin.after)

@@ -78,7 +78,7 @@ export function detectSession(values: readonly (JsonValue | undefined)[]): Sessi
   return SIGNS.find(([, shows]) => fields.some(shows))?.[0] ?? null
 }
 
-/** Chats of Gemini CLI have a field `kind` too. */
+/** Whether an object is an event. Chats of Gemini CLI have a field `kind` too. */
 const isEvent = ({ kind, ...fields }: RawObject): boolean =>
   typeof kind === 'string' &&
   !('type' in fields) &&

@@ -71,7 +71,7 @@ function detailOf(error: unknown): string {
     : `${error.name}: ${error.message}`
 }
 
-/** Line breaks in quarantined JSON are always between tokens, so spaces can replace them. */
+/** Returns a fact on one line. Line breaks in quarantined JSON are between tokens, so spaces can replace them. */
 const jsonLine = (fact: Fact): string =>
   isQuarantined(fact) ? maskSecrets(fact).raw.replaceAll(/[\r\n]+/g, ' ') : JSON.stringify(maskSecrets(fact))
 

@@ -57,7 +57,7 @@ function cleanError(error: unknown, { label, withoutPassword }: Address): unknow
   return new FileError(error.code, error.message, label)
 }
 
-/** A batch is small, because an event may have megabytes. */
+/** Events per batch. A batch is small, because an event may have megabytes. */
 const BATCH = 64
 
 export const findConversation = async (store: Store, id: string): Promise<ConversationRecord | null> =>

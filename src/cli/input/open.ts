@@ -27,7 +27,7 @@ export interface Piece {
 
 const ZIP = Buffer.from('PK\u0003\u0004')
 
-/** Codex compresses rollouts that are older than seven days. */
+/** First bytes of zstd data. Codex compresses rollouts that are older than seven days. */
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
 const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
@@ -111,7 +111,7 @@ export function errorPosition(text: string): string {
   }
 }
 
-/** A text has one event a line, unless it is a `.json` file, one array, or an object on several lines. */
+/** Opens a text. It has one event a line, unless it is a `.json` file, one array, or an object on several lines. */
 async function openText(extension: string, begun: Begun): Promise<Opened> {
   const isJsonFile = extension === '.json'
   const [opening] = trimmed(begun.read)
@@ -163,7 +163,7 @@ async function begin(source: AsyncIterable<Buffer>): Promise<Begun> {
 
 const firstLine = ({ read }: Begun): string => trimmed(read).toString('latin1').split('\n', 1)[0] ?? ''
 
-/** A longer text is read as lines, because a document is one string, whose length is limited. */
+/** Maximum bytes of a document, which becomes one string. A longer text is read as lines. */
 const MAX_DOCUMENT_BYTES = 1 << 28
 
 async function readOn({ read, rest }: Begun, isEnough: (chunk: Buffer) => boolean): Promise<Begun> {
@@ -197,7 +197,7 @@ export async function* follow<T>(read: readonly T[], iterator: AsyncIterator<T>)
 const joined = (parts: Buffer[], last: Buffer): Buffer =>
   parts.length === 0 ? last : Buffer.concat([...parts.splice(0), last])
 
-/** Skips blank lines, but counts them. Holds one chunk and one line in memory. */
+/** Yields the lines of a text. Skips blank lines, but counts them. Holds one chunk and one line in memory. */
 async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncIterableIterator<Piece[]> {
   const parts: Buffer[] = []
   let line = 0
@@ -253,7 +253,7 @@ export interface SidecarFiles {
   readonly ignored: readonly string[]
 }
 
-/** Agent servers write `event-00000-<id>.json`, the hosted service `event_000000_<id>.json`. */
+/** Matches `event-00000-<id>.json` of agent servers, and `event_000000_<id>.json` of the hosted service. */
 const EVENT_FILE = /^event([-_])(\d{5}\d*)\1.+\.json$/
 
 const SERVER_FILES = new Set(['events', 'owner_lease.json', '.owner_lease.lock', '.eventlog.lock'])

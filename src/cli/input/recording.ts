@@ -194,9 +194,9 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
 export interface Recording extends Readonly<Problems> {
   /** Id of the conversation; null for a file. */
   readonly conversation: string | null
-  /** Subagents, with the calls that opened them. Read from a database only if requested. */
+  /** Subagents, with the calls that opened them. Subagents in a database are read only if requested. */
   readonly subagents: readonly { readonly id: string | null; readonly actionId: string | null }[]
-  /** Subagents with their logs. Read from a database only if requested; empty for a file. */
+  /** Subagents with their logs. Subagents in a database are read only if requested. Empty for a file. */
   readonly children: readonly StateTree[]
   readonly form: Form
   readonly session: Session | null

@@ -76,7 +76,7 @@ const logRepairs = ({ lines }: Recording, state: State): Problem[] =>
     return { line: lines[seq] ?? 0, what: inWords(code), detail: glimpse(detail) }
   })
 
-/** Branches share the dropped results before their fork. Each result is described once. */
+/** Returns the dropped results of all branches. A result before a fork is on several branches, but described once. */
 function droppedResults({ lines, state }: Recording, branches: readonly State[]): Map<string, Problem> {
   const results = new Map<string, Problem>()
   for (const branch of branches) {

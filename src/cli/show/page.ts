@@ -119,7 +119,7 @@ export class Page {
     return this.io.stderr.write(`colloquy: ${message}\n`)
   }
 
-  /** Prints errors, with `json` also as JSON on standard output. @throws OutputError */
+  /** Does `work` and prints its error; with `json`, also as JSON on standard output. @throws OutputError */
   async attempt({ name, fields }: About, work: () => Promise<number>): Promise<number> {
     try {
       return await work()

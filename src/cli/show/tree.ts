@@ -81,7 +81,7 @@ export interface TreeRow {
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/** The child on HEAD's path, or else the child with most descendants, has its parent's depth: O(log n). Takes O(n). */
+/** Yields rows, in O(n). The child on HEAD's path, or else the largest child, has its parent's depth: O(log n) depths. */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []

@@ -153,7 +153,7 @@ function selectedRow({ reader, matches: result }: TimelineProps): number {
   return result[index] === seq ? index : -1
 }
 
-/** The content of a row is created again only if its entry, lanes or flag change. */
+/** A row of the timeline. Its content is created again only if its entry, lanes or flag change. */
 class TimelineRow extends Component<RowProps> {
   #holds: readonly ComponentChild[] = []
   #of: RowProps | null = null

@@ -65,7 +65,7 @@ const owner = optional(text())
 /** `true` selects only archived conversations, `false` only unarchived ones. Default: all. */
 const archived = optional(boolean())
 
-/** Ignored, because responses never contain skills; some clients send it. */
+/** Some clients send this parameter. It is ignored, because responses never contain skills. */
 const include_skills = withDefault(boolean(), false)
 
 const order = oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC'])
@@ -260,7 +260,7 @@ async function search(
   })
 }
 
-/** If `exact` is true and a status is requested, opens every conversation whose status is unknown. */
+/** Counts conversations. For an exact count by status, opens every conversation whose status is unknown. */
 async function count(
   lifecycle: Lifecycle,
   { status, tag: tags, owner, archived }: ValuesOf<typeof FILTERS>,

@@ -197,7 +197,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
   }),
 ]
 
-/** A second PauseEvent is appended only to stop an active or requested run. */
+/** Pauses a conversation. Appends a second PauseEvent only to stop an active or requested run. */
 async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
   const events = await conversation.pause()
   if (events.length > 0 || (await conversation.state()).header.status !== 'paused') return
@@ -232,7 +232,7 @@ function rejectedSince(log: Log, actionIds: readonly string[]): ReadonlySet<stri
   )
 }
 
-/** Returns the new log length. */
+/** Appends the events that `decide` returns. Returns the new log length. */
 async function appendDecision(
   conversation: Conversation,
   decide: (state: State) => readonly Event[],

@@ -133,7 +133,7 @@ async function describeAppConversation(
   }
 }
 
-/** Null clears a field, but leaves `public` unchanged. */
+/** Changes a conversation. Null clears a field, but leaves `public` unchanged. */
 export function changeConversation(
   { lifecycle, inTurn }: Pick<ControlPlaneContext, 'lifecycle'> & { readonly inTurn: RunInOrder },
   id: string,

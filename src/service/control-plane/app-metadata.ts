@@ -41,7 +41,7 @@ export const withApp = (
   [APP]: { ...appOf({ metadata }), ...app } as object as JsonObject,
 })
 
-/** If the original's sandbox was deleted, the fork runs in the service itself. */
+/** Returns what a fork inherits. If the original's sandbox was deleted, the fork runs in the service itself. */
 export async function inheritedOf(
   sandboxes: Pick<Sandboxes, 'find'>,
   source: ConversationRecord,

@@ -151,7 +151,7 @@ const atLeast = (instant: string): string => {
   return new Date(Math.min(milliseconds, Date.UTC(9999, 11, 31))).toISOString()
 }
 
-/** A JSON list that sends each state of a task immediately. A client that disconnects does not stop the start task. */
+/** Streams the states of a start task as a JSON list. A client that disconnects does not stop the task. */
 async function* jsonList(tasks: AsyncIterable<StoredTask>, origin: string): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder()
   let begin = '['

@@ -41,7 +41,7 @@ export async function openConversation(
 }
 
 /**
- * Calls `append` with the conversation. Skips the lookup if it is in memory: the append fails if it was deleted.
+ * Calls `append` with the conversation. A conversation in memory is not looked up: if it was deleted, `append` fails.
  * @throws HttpProblem 404; what `append` throws.
  */
 export async function appendTo<T>(

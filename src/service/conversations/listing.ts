@@ -1,4 +1,4 @@
-/** Cursors stay valid even if the next page is read with another store filter. */
+/** Lists conversations. A cursor stays valid even if the next page is read with another store filter. */
 
 import type {
   ConversationFilter,

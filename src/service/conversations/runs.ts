@@ -146,7 +146,7 @@ export async function positionOf(
 interface RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
   from: number
-  /** Settled for the callers that wait now. Later callers wait for a new promise. */
+  /** Settled when the callers that wait now may return. Later callers wait for a new promise. */
   durable: PromiseWithResolvers<void>
   /** Resolves to whether the command was carried out; if not, another process can do so. */
   isDone: Promise<boolean>

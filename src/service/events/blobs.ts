@@ -16,7 +16,7 @@ import { HttpProblem } from '../http/problem.ts'
 
 const operation = operationsIn('Events')
 
-/** Prevents browsers from rendering or running the text. */
+/** Headers that prevent browsers from rendering or running the text. */
 const HEADERS = {
   'content-type': 'application/octet-stream',
   'content-security-policy': "sandbox; default-src 'none'",

@@ -107,7 +107,7 @@ export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event
   return event.id === undefined && id !== null ? { ...event, id } : event
 }
 
-/** The blob references in an event, except those whose content was masked for clients. */
+/** Returns the blob references in an event, except references to content that was masked for clients. */
 export function wireBlobs(
   event: Event,
   { blobs = [] }: Pick<StoredEvent, 'blobs'>,

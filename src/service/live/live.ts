@@ -299,7 +299,7 @@ const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
 /** Frames of the latest events, each serialized once for all readers. */
 export class FrameCache {
-  /** By event object, because another log may have another event with the same id and position. */
+  /** The keys are event objects, because another log may have another event with the same id and position. */
   readonly #frames: LRUCache<Fact, { readonly item: LoggedEvent; readonly frame: Frame | null }>
   readonly #deltas = new WeakMap<Event, Frame>()
 

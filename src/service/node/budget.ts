@@ -24,7 +24,7 @@ export class Budget {
   }
 }
 
-/** Query parameters in which clients send keys. Refused, because proxies and logs record URLs. */
+/** Query parameters with which clients might send keys. They are refused, because proxies and logs record URLs. */
 const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
 
 /** A `refused` socket is accepted, then closed with the reason. Browsers hide a failed upgrade's status. */

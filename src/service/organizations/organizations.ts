@@ -162,7 +162,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
 ]
 
 export interface Quota {
-  /** Maximum starts and forks per organization and day (UTC). Callers without an organization share one. */
+  /** Maximum starts and forks per organization and day (UTC). Callers without an organization share a quota. */
   readonly perDay: number
   /** Ids of organizations without a limit. Default: none. */
   readonly exempt?: readonly string[]

@@ -72,8 +72,8 @@ export class Commands {
   }
 
   /**
-   * Starts a command. `output` resolves when it has ended, or rejects if it cannot be run; readers then
-   * receive an output event with the error. @throws HttpProblem if `cwd` is missing or invalid.
+   * Starts a command. `output` resolves when the command has ended. If the command cannot be run, `output`
+   * rejects, and readers receive an output event with the error. @throws HttpProblem for a missing or invalid `cwd`.
    */
   async start({ command, cwd: folder = null, timeout = 300 }: BodyOf<typeof commandBody>): Promise<{
     readonly event: CommandEvent

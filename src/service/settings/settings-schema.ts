@@ -106,7 +106,7 @@ const some = optionalText(10_000)
 const seconds = z.number().min(0).nullish()
 const flag = z.boolean().nullish()
 
-/** Null deletes a value. */
+/** Values by name. Null deletes a value. */
 const values = z.record(storable(1, 200), storable(0, 10_000).nullable()).nullish()
 
 const server = z.strictObject({

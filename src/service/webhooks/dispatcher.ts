@@ -109,8 +109,8 @@ async function sendDeleted(delivery: Delivery, record: ConversationRecord | null
 }
 
 /**
- * If no news of the conversation is recorded, ends the job and returns true. Otherwise, deletes the record of
- * the news, keeps the job's lease and returns false.
+ * Ends the job and returns true if no further changes of the conversation are recorded. Otherwise, deletes the
+ * record of the changes, keeps the job's lease and returns false.
  */
 async function rest(
   { job, collections }: Delivery,

@@ -36,7 +36,7 @@ export interface DriveOptions {
   readonly path?: string
   /** Maximum milliseconds until a conversation is at rest. Default: 10,000. */
   readonly timeout?: number
-  /** Whether to look for a smaller failing case. Default: true. */
+  /** Whether to search for a smaller failing case. Default: true. */
   readonly shrink?: boolean
   /** Whether replies may last until an interrupt. Default: true, unless the server lacks `interrupt`. */
   readonly endless?: boolean
@@ -422,8 +422,8 @@ class Driver {
   }
 
   /**
-   * While a step hangs, idle conversations are not compared before and after a restart, because pause and
-   * resume make a conversation idle even if its step hangs.
+   * Returns what a restart must not change. If a conversation is idle while a step hangs (`isCut`), it is not
+   * compared, because pause and resume make a conversation idle even if its step hangs.
    */
   async #portraits() {
     const out: { readonly text: string; readonly isCut: boolean }[] = []

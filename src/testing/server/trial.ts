@@ -185,7 +185,7 @@ export class Trial {
     }
   }
 
-  /** Retries while the server returns 409, because a finished run may still hold its conversation. */
+  /** Sends a request. Retries while the server returns 409, because a finished run may still hold its conversation. */
   async accepted<T>(send: () => Promise<Received<T>>): Promise<T> {
     return this.until('I1', 'the server returns 409 after the run', async () => {
       const input = await send()

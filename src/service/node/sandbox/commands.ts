@@ -38,9 +38,9 @@ export class SandboxCommands {
   }
 
   /**
-   * Runs a command until it ends or its timeout expires. The command inherits only PATH from the service.
-   * Then ends all processes that the command started, on Linux also those outside its group, and ignores
-   * their output.
+   * Runs a command until it ends or its timeout expires. Then ends all processes that the command started (on
+   * Linux, also processes outside its group), and ignores their output. The command inherits only PATH from
+   * the service.
    */
   async run({ command, cwd, id, milliseconds, signal }: SandboxCommand): Promise<CommandOutput> {
     if (this.#isClosed) throw new HttpProblem(503, 'The service is shutting down.')
