@@ -257,8 +257,8 @@ function isOnBranch({ log }: State, id: string): boolean {
 
 /**
  * Returns a `Response` with server-sent events for the AI SDK's `DefaultChatTransport`. Handlers of Hono,
- * Next, Bun and Deno can return it. In Express, copy the headers and use
- * `Readable.fromWeb(response.body).pipe(res)`. A disconnect ends the response, not the run.
+ * Next, Bun and Deno can return it. In Express, copy the headers and call `pipeline` of `node:stream` with
+ * `Readable.fromWeb(response.body)`, `res` and a callback. A disconnect ends the response, not the run.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
