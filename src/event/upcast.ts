@@ -84,16 +84,13 @@ const TAB: readonly Upcaster[] = [
         : raw
     },
   ),
-  upcaster(
-    'tab.action_kind',
-    ['ActionEvent'],
-    'An action named no kind; it gets the one of its tool.',
-    (raw) => editObject(raw, 'action', (action) => withKind(action, raw, 'action')),
+  upcaster('tab.action_kind', ['ActionEvent'], 'An action without a kind gets the kind of its tool.', (raw) =>
+    editObject(raw, 'action', (action) => withKind(action, raw, 'action')),
   ),
   upcaster(
     'tab.observation_kind',
     ['ObservationEvent'],
-    'An observation named no kind; it gets the one of its tool. stdout and stderr of a terminal become content.',
+    'An observation without a kind gets the kind of its tool. The stdout and stderr of a terminal become content.',
     (raw) =>
       editObject(raw, 'observation', (observation) => {
         const named = withKind(observation, raw, 'observation')
@@ -103,7 +100,7 @@ const TAB: readonly Upcaster[] = [
   upcaster(
     'tab.message_content',
     ['MessageEvent'],
-    'The content of a message was a string or null; it becomes a list with that text, or an empty one.',
+    'Message content that is a string becomes a list with this text. Content that is null becomes an empty list.',
     (raw) =>
       editObject(raw, 'llm_message', (message) =>
         edit(message, 'content', (content) =>
@@ -142,7 +139,7 @@ const EARLY: readonly Upcaster[] = [
   upcaster(
     'early.activated_microagents',
     ['MessageEvent'],
-    'activated_microagents is called activated_skills now. A message that has both stays as it is.',
+    'activated_microagents becomes activated_skills. A message that has both is unchanged.',
     (raw) => {
       const { activated_microagents: names, activated_skills: skills = null } = raw
       if (names === undefined || skills !== null) return raw
@@ -152,13 +149,13 @@ const EARLY: readonly Upcaster[] = [
   upcaster(
     'early.condensation_llm_response_id',
     ['Condensation'],
-    'A Condensation did not name its LLM response; it gets the empty id.',
+    'A Condensation without an llm_response_id gets an empty one.',
     (raw) => ((raw['llm_response_id'] ?? null) === null ? { ...raw, llm_response_id: '' } : raw),
   ),
   upcaster(
     'early.tool_kinds',
     ['ActionEvent', 'ObservationEvent'],
-    'ExecuteBash… and StrReplaceEditor… are kinds of Terminal… and FileEditor… now. The name of the tool stays.',
+    'The kinds ExecuteBash… and StrReplaceEditor… become Terminal… and FileEditor…. The name of the tool stays.',
     (raw) => editObject(editObject(raw, 'action', renameKind), 'observation', renameKind),
   ),
 ]
@@ -167,7 +164,7 @@ const COMPLETION: readonly Upcaster[] = [
   upcaster(
     'completion.tool_calls',
     ['ActionEvent', 'MessageEvent'],
-    'Name and arguments of a tool call were under function; they move up. index and type are removed.',
+    'In a tool call, name and arguments move up from the field function. index and type are removed.',
     (raw) =>
       editObject(editObject(raw, 'tool_call', liftCall), 'llm_message', (message) =>
         editEach(message, 'tool_calls', liftCall),
@@ -176,7 +173,7 @@ const COMPLETION: readonly Upcaster[] = [
   upcaster(
     'completion.tools',
     ['SystemPromptEvent'],
-    'A tool was under function; it moves up, its name as title. If not built in, it counts as an MCP tool. type is removed.',
+    'In a tool, the fields of function move up; name becomes title. Tools that are not built in become MCP tools. type is removed.',
     (raw) => editEach(raw, 'tools', liftTool),
   ),
 ]
@@ -240,7 +237,7 @@ const NULLS: readonly Upcaster[] = [
   upcaster(
     'nulls.defaults',
     EVENT_KINDS,
-    'null in a field with another default, such as thinking_blocks, is removed: the default applies.',
+    'A null in a field whose default is not null, such as thinking_blocks, is removed, so the default applies.',
     (raw) => walkShapes(raw, shapeOfKind(raw['kind'] as EventKind), dropNulls),
   ),
   upcaster('nulls.identity', EVENT_KINDS, 'A null id or timestamp is removed.', (raw) =>
@@ -268,7 +265,7 @@ const RESULTS: readonly Upcaster[] = [
   upcaster(
     'results.text_content',
     ['ObservationEvent'],
-    'content was one string; it becomes a list with that text.',
+    'Content that is a string becomes a list with this text.',
     (raw) =>
       editObject(raw, 'observation', (observation) =>
         typeof observation['content'] === 'string'
@@ -279,7 +276,7 @@ const RESULTS: readonly Upcaster[] = [
   upcaster(
     'results.output_and_error',
     ['ObservationEvent'],
-    'message, output and error become content and is_error. An error is true, or a text, which is then the last part.',
+    'message, output and error become content and is_error. An error that is a text becomes the last part of the content.',
     (raw) => editObject(raw, 'observation', joinOutput),
   ),
 ]

@@ -84,7 +84,7 @@ function notesOn(subject: Subject, verdict: Verdict, state: State): Note[] {
     ...entry.warnings.flatMap(repaired),
     ...idleNotes(subject, state),
     ...(entry.event === null ? [] : reportsOf(entry.event)).map(({ text }) =>
-      note('reported', 'D20', `the provider reported of its request: ${text}`, []),
+      note('reported', 'D20', `the provider reported about its request: ${text}`, []),
     ),
     ...(subject.derived ? [] : condensationNotes(subject, state.log)),
     ...(verdict.position === null ? [] : unitNotes(subject, verdict.position, pairsOf(subject, verdict))),
@@ -201,7 +201,7 @@ function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note
     ]
   }
   return renderMessage(event) === null
-    ? [note('says_nothing', 'U1', 'it has no content, so no message is made of it', [])]
+    ? [note('says_nothing', 'U1', 'it has no content, so no message contains it', [])]
     : []
 }
 

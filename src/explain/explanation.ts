@@ -90,15 +90,15 @@ const RULES: Readonly<Record<string, string>> = {
   U4: 'A batch is out of the view until each of its calls has a result.',
   U5: 'Parts that a provider accepts only together are forgotten together.',
   U6: 'A Condensation removes the events it lists, with their whole batches and stretches; a forgotten event stays forgotten.',
-  U8: 'A view is cut only between stretches, its oldest part first.',
+  U8: 'A view is shortened only between stretches, and its oldest part is removed first.',
   U10: 'A reply is placed directly after the last event that its model had read.',
-  U11: 'The first message that names a working call completes it, as a unit where it arrived.',
+  U11: 'The first message that names a working call completes it, and is a unit at the position where it arrived.',
   D7: 'The view follows the branch under HEAD, and only the log moves HEAD.',
-  D8: 'The parent of an event is the one that it names, else HEAD; an id means the first event that has it.',
-  D16: 'A line that is not an event is stored unchanged, without effect.',
+  D8: 'The parent of an event is the event that it names, or else HEAD; a repeated id names its first event.',
+  D16: 'A line that is not an event is stored unchanged, and has no effect.',
   D20: 'The record of a reply contains the HEAD of its request and how the reply ended.',
   D23: 'Signed thinking is sent only after the prefix that its reply saw.',
-  D24: 'The past is changed rarely, because the provider must read everything after the change again.',
+  D24: 'The past is changed rarely, because the provider must read everything after a change again.',
 }
 
 /**

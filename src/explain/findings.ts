@@ -458,13 +458,13 @@ function whatChanged(entry: Checkpoint, log: Log): string {
     case 'Condensation': {
       const removed = countIn(removedUnits(entry, log))
       const what = removed > 0 ? `removed ${counted(removed, 'event')} from` : 'put its summary into'
-      return `the condensation ${quote(id)} ${what} what had been sent`
+      return `the condensation ${quote(id)} ${what} content that was already sent`
     }
     case 'ActionEvent':
     case 'MessageEvent':
       return `the reply ${quote(id)} arrived late, and is placed before messages that were already sent`
     default:
-      return `the result ${quote(id)} arrived after the next request, so its reply moved back to its position`
+      return `the result ${quote(id)} arrived after the next request, so the reply with its call moved back in the view`
   }
 }
 
@@ -605,8 +605,10 @@ function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft>
     for (const [message, what] of required) {
       if (!holds(above.view, message) || holds(entry.branch.view, message) || mentions(summary, message))
         continue
-      const how = hasText(summary) ? 'its summary contains hardly any of its words' : 'it has no summary'
-      const text = `the condensation ${quote(id)} removed ${what} from the view, ${quote(message.id)}, and ${how}`
+      const how = hasText(summary)
+        ? 'its summary contains hardly any words of this message'
+        : 'it has no summary'
+      const text = `the condensation ${quote(id)} removed ${what} (${quote(message.id)}) from the view, and ${how}`
       // Missing words are a guess; a missing summary is a fact.
       const severity = hasText(summary) ? 'warning' : 'error'
       yield finding('forgotten_task', severity, entry, text, { ids: [message.id], rule: 'U6' })
@@ -691,7 +693,7 @@ function* cutOffFindings({ state }: Scene): IterableIterator<FindingDraft> {
     const reply = responseIdOf(event)
     if (reply !== null && reported.has(reply)) continue
     const end = earlyEndOf(event)
-    const endText = isCutOff(event) ? 'was cut off by its user' : end === null ? null : END_TEXTS[end]
+    const endText = isCutOff(event) ? 'was interrupted by the user' : end === null ? null : END_TEXTS[end]
     if (endText === null) continue
     if (reply !== null) reported.add(reply)
     const reason: unknown = replyOf(event)?.stop_reason

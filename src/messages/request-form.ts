@@ -292,7 +292,7 @@ export function illFormedText(root: unknown, rootPath: string): Finding[] {
 const FORM = {
   'wrong-type': ['wrong-type', 'Every field has the type of the API reference.'],
   'missing-field': ['missing-field', 'Every required field is present.'],
-  'unknown-field': ['unknown-field', 'There is no field that the API reference does not name.'],
+  'unknown-field': ['unknown-field', 'Every field is in the API reference.'],
   'known-role': ['unknown-role', 'Every role is one of the API reference.'],
   'known-kind': ['unknown-type', 'A block is of exactly one known kind.'],
 } as const
@@ -316,7 +316,7 @@ export function formRules<V extends { readonly request: unknown }>(
     ])
   return {
     'json-only': [
-      'The request is plain JSON, except bytes where the client takes them.',
+      'The request is plain JSON, except bytes where the client accepts them.',
       sources['json-only'] ?? source,
       ({ request }) => notJson(request, root, accept),
     ],

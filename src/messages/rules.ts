@@ -113,7 +113,7 @@ const SHARED = {
     (_, messages) =>
       each(messages.slice(1), ({ role }) => isSystem(role) && `${label(role)} message after the first`),
   ],
-  'roles-alternate': ['No message has the role of the one before it.', (_, messages) => sameRole(messages)],
+  'roles-alternate': ['No two adjacent messages have the same role.', (_, messages) => sameRole(messages)],
   'calls-have-results': ['Each call has its result directly after the turn that made it.', withoutResult],
   'results-follow-calls': ['Each result is for a call of the turn directly before it.', orphans],
   'one-result-each': ['No call has two results.', secondResults],

@@ -99,7 +99,7 @@ describe('the note of a condensation', () => {
       'it removed 2 events from the view, and forgot 1 event of a batch that waited for a result',
     )
     expect(findingTexts([...log, agent('b'), user('end')], 'cache_broken')).toEqual([
-      expect.stringContaining('the condensation "sum" removed 2 events from what had been sent'),
+      expect.stringContaining('the condensation "sum" removed 2 events from content that was already sent'),
     ])
   })
 })
@@ -130,7 +130,7 @@ describe('reports of the provider about a request', () => {
     [{ stop_details: { type: 'refusal', category: 'cyber', explanation: 'No.' } }, 'it refused (cyber)', 0],
   ])('are a note on the reply, and a finding if the prefix changed: %j', (metadata, text, count) => {
     const log = [user('m'), reply('a', metadata)]
-    expect(notes(log, 'a')).toEqual([`the provider reported of its request: ${text}`])
+    expect(notes(log, 'a')).toEqual([`the provider reported about its request: ${text}`])
     expect(findingTexts(log, 'signed_behind_change')).toEqual(
       count === 0 ? [] : [`the provider of this reply reports: ${text}`],
     )

@@ -149,7 +149,7 @@ const forgot: FieldBug = {
   ),
   kind: 'forgotten_task',
   pattern:
-    /condensation "sum" removed the task from the view, "task", and its summary contains hardly any of its words/,
+    /condensation "sum" removed the task \("task"\) from the view, and its summary contains hardly any words of this message/,
   ids: ['sum', 'task'],
 }
 

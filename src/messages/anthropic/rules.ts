@@ -32,12 +32,12 @@ import { KINDS, REPLY_FIELDS, RESULT_FIELDS, USER_FIELDS } from './blocks.ts'
 
 export const serverRules: Rules<View> = {
   'server-results-follow-calls': [
-    'The result of a server tool has the call of that tool before it, in its turn or in one that its turn continues.',
+    'The result of a server tool follows its call, in the same turn or in a turn that continues the turn of the call.',
     'error: "unexpected `tool_use_id` found in `advisor_tool_result` blocks: …. Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it."',
     ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'result'),
   ],
   'server-calls-with-results': [
-    'The call of a server tool has its result in its turn or in one that continues it, unless the request itself asks the model to continue.',
+    'The call of a server tool has its result in the same turn or in a turn that continues it, unless the model is to continue the last turn.',
     'error: "`web_search` tool use with id `srvtoolu_…` was found without a corresponding `web_search_tool_result` block"; the same of other tools inferred',
     ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'call'),
   ],
@@ -98,7 +98,7 @@ function pairFindings(messages: readonly Message[]): (Finding & { readonly half:
 
 export const blockRules: Rules<View> = {
   'text-nonblank': [
-    'Every text block, inside of results too, has more than white space.',
+    'Every text block, also in a result, has more than white space.',
     'errors: "messages: text content blocks must be non-empty", "… must contain non-whitespace text"',
     ({ all }) => each(all, ({ type, body }) => type === 'text' && blankFault(body['text'])),
   ],
@@ -121,7 +121,7 @@ export const blockRules: Rules<View> = {
       ),
   ],
   'thinking-signed': [
-    'Thinking carries its signature, redacted thinking its data; the thinking text itself may be empty.',
+    'Thinking has its signature, and redacted thinking has its data. The text of thinking may be empty.',
     'SDK: "Thinking blocks must be passed back unmodified … a modified block results in a 400"; display "omitted" gives signed empty thinking',
     function* ({ blocks }) {
       for (const [kind, key] of [
@@ -132,7 +132,7 @@ export const blockRules: Rules<View> = {
     },
   ],
   'thinking-first': [
-    'An assistant turn with thinking in it begins with thinking; assistant messages in a row are one turn.',
+    'An assistant turn that contains thinking begins with thinking; adjacent assistant messages are one turn.',
     'error: "If an assistant message contains any thinking blocks, the first block must be thinking or redacted_thinking. Found text."; SDK: consecutive turns are combined',
     function* ({ messages }) {
       for (const turn of assistantTurns(messages))
@@ -148,7 +148,7 @@ export const blockRules: Rules<View> = {
     ({ messages }) => each(lastBlocks(messages), (block) => isThinking(block) && 'last block'),
   ],
   'thinking-leads-loop': [
-    'Where thinking is on, the calls whose results end the request follow thinking.',
+    'If thinking is enabled, the calls whose results end the request follow thinking.',
     'error: "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)"',
     ({ target, messages }) => {
       const [calling, closing] = messages.slice(-2)
@@ -158,7 +158,7 @@ export const blockRules: Rules<View> = {
     },
   ],
   'error-result': [
-    'A result with is_error has content, and text only.',
+    'A result with is_error has content, which is only text.',
     'errors: "tool_result: content cannot be empty if `is_error` is true", "all content must be type `text` if `is_error` is true"',
     function* ({ results }) {
       const errors = results.filter(({ body }) => body['is_error'] === true)
@@ -448,7 +448,7 @@ export const anthropicRules: Rules<View> = {
     },
   ],
   'calls-last': [
-    'Only calls follow a call; up to the last thinking before another call, texts and thinking may.',
+    'Only calls follow a call, except texts and thinking up to the last thinking before another call.',
     'vercel/ai#13019 for server tool blocks (error of calls-have-results); stacklok/mecatl#1465 for text at the end; UKGovernmentBEIS/inspect_ai#4922 for thinking between calls, which must not be moved; gotgenes/pi-anthropic-auth#66 for text between calls',
     function* ({ messages }) {
       for (const { blocks } of assistants(messages)) {

@@ -124,7 +124,7 @@ export const bedrockRules: Rules<View> = {
     ({ blocks }) => each(blocks, ({ role, body: { text } }) => role !== 'assistant' && blankFault(text)),
   ],
   'blocks-by-role': [
-    'Calls and reasoning are of the assistant, results of the user, except those of tools that the provider executes.',
+    'Calls and reasoning are in messages of the assistant. Results are in messages of the user, except results of tools that the provider executes.',
     'error: "User messages cannot contain tool uses"; "Assistant messages cannot contain tool results" inferred',
     ({ blocks }) =>
       each(blocks, ({ role, kind, data: { type } }) => {

@@ -121,12 +121,12 @@ export const googleRules: Rules<View> = {
     ({ contents }) => each(contents.slice(-1), notUser('ends with')),
   ],
   'models-apart': [
-    'No content of the model follows another one directly.',
+    'No two contents of the model are adjacent.',
     'error: "Please ensure that function call turn comes immediately after a user turn or after a function response turn"',
     ({ contents }) => sameRole(contents, 'model'),
   ],
   'parts-by-role': [
-    'Calls, thoughts and signatures are of the model, results of the user.',
+    'Calls, thoughts and signatures are in contents of the model, and results in contents of the user.',
     'error: "Please ensure that function response turn comes immediately after a function call turn"; guide on function calling: role user for function responses',
     function* ({ contents }) {
       for (const { role, parts } of contents) {

@@ -17,8 +17,8 @@ import type { GoogleContent, GooglePart, GoogleRequest } from './rules.ts'
  * Writes the system instruction and the contents of a `generateContent` request, which are valid for any log
  * (law M). If a reply's prefix is unchanged, the reply is sent back unchanged, with each signature on its
  * part. After a change of the prefix, the reply is sent without signatures. If the first call of a reply has
- * no signature, the call gets the provider's placeholder signature, which newer models require. The tool
- * results of a reply form one content. Images in results require Gemini 3 or later. O(content).
+ * no signature, the call gets the provider's placeholder signature, because newer models require one. The
+ * tool results of a reply form one content. Images in results require Gemini 3 or later. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { contents } = toGoogle([{ role: 'user', content: [{ text: 'hi' }], name: null }])

@@ -19,8 +19,8 @@ export interface InteractionsReply {
  * Reads a Gemini interaction as events and an outcome. In later requests, thoughts, texts and calls are sent
  * back in order with their signatures; files, and steps of the provider's tools, are sent back unchanged. The
  * steps that repeat the request are ignored. A call at the end of a truncated interaction and all calls of a
- * failed interaction are not executed. A result in the interaction is read with its call. Never throws.
- * O(length).
+ * failed or unfinished interaction are not executed. A call whose result is in the interaction is read with
+ * this result. Never throws. O(length).
  * @param reply an `Interaction`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

@@ -164,7 +164,7 @@ export const openAiChatRules: Rules<View> = {
       ),
   ],
   'tool-calls-nonempty': [
-    'A tool_calls array, when there is one, has at least one call.',
+    'A tool_calls array, if present, has at least one call.',
     'error: "Invalid \'messages[1].tool_calls\': empty array. Expected an array with minimum length 1" (openai/openai-node#1341)',
     function* ({ messages }) {
       for (const { path, body } of messages) yield* nonEmpty(body['tool_calls'], `${path}.tool_calls`)

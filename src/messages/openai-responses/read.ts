@@ -264,7 +264,7 @@ export interface ResponsesReply {
  * Reads a whole reply of OpenAI Responses as events and an outcome. A reasoning item is stored with the call
  * after it, or with the message if the reply has no calls. In later requests, the item is sent back if it has
  * encrypted content (`include: ['reasoning.encrypted_content']`). An incomplete call and all calls of a
- * refused, filtered or failed reply are not executed.
+ * refused, filtered, failed or unfinished reply are not executed.
  *
  * A refusal is read as text with `more: { type: 'refusal' }` in `reply.parts`. Other items (searches, MCP,
  * compaction …) and further reasoning items are stored there as `other`. A message's annotations and phase,

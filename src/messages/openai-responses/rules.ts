@@ -44,7 +44,7 @@ import { KINDS } from './blocks.ts'
 
 export const serverRules: Rules<View> = {
   'server-pairs': [
-    'A call that a server may execute has its output before the next user message, except that a program and a search may wait for it at the end; an output has its call.',
+    'A call that a server may execute has its output before the next user message, and an output has its call. At the end of a request, a program or tool search may lack its output.',
     'inferred from "No tool call found for … with call_id …" and "No tool output found for …"',
     function* ({ items }) {
       const open = new Map<string, { readonly path: string; readonly waits: boolean }>()
@@ -324,7 +324,7 @@ export const openAiResponsesRules: Rules<View> = {
     ({ items }) => userFirst(items, 'input'),
   ],
   'content-nonempty': [
-    "Message texts, content and output arrays and text parts are not empty; an output's text may be.",
+    'Message texts, content arrays, output arrays and text parts are not empty; the text of an output may be empty.',
     'inferred: the schema has no lower bound, an empty assistant message breaks pairing (CLIProxyAPI#2132)',
     function* ({ items, parts }) {
       yield* each(items, ({ type, content }) => type === 'message' && content === '' && 'empty', '.content')
@@ -360,7 +360,7 @@ export const openAiResponsesRules: Rules<View> = {
     ({ parts }) => each(parts, ({ body }) => imageUrlFault(body['image_url'], ANY_URL), '.image_url'),
   ],
   'file-source': [
-    'A file has one source: a named data URL, an address, or an id; so has an image.',
+    'A file or an image has one source: a data URL (named for a file), an address, or an id.',
     'SDK types ResponseInputFile and ResponseInputImage; guide "File inputs"',
     ({ parts }) =>
       each(parts, ({ body }) => {
@@ -419,7 +419,7 @@ export const openAiResponsesRules: Rules<View> = {
       ),
   ],
   'item-id-form': [
-    'An item id, when given, has up to 64 letters, digits, underscores and dashes and begins as its kind does.',
+    'An item id, if present, has up to 64 letters, digits, underscores and dashes, and the prefix of its type.',
     'errors: "Invalid \'input[66].id\': … Expected an ID that begins with \'rs\'", "… that contains letters, numbers, underscores, or dashes", "… string too long. Expected a string with maximum length 64"',
     ({ items }) =>
       each(
