@@ -32,7 +32,7 @@ export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'o
   readonly input: {
     readonly threadId: string
     readonly runId: string
-    /** Names of the client's tools. Their waiting calls do not become interrupts. Default: none. */
+    /** Names of the client's tools. Waiting calls of these tools do not become interrupts. Default: none. */
     readonly clientTools?: readonly string[]
   }
   /** The conversation's engine, required to stream its subagents. Default: subagents are not streamed. */

@@ -17,8 +17,8 @@ export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
   /**
-   * Returns a text for `nudgeMessage` after exactly `action_error` equal failed calls. Otherwise, or if a
-   * nudge already followed the first of these calls, returns null.
+   * Returns a text for `nudgeMessage` after exactly `action_error` equal failed calls, unless a nudge already
+   * followed the first of these calls. Otherwise, returns null.
    */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null

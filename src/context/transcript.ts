@@ -41,7 +41,7 @@ const CUT = '...\n'
  * most `maxLength` UTF-16 units. Null if there is no text, or the marker does not fit. O(view + events that
  * fit).
  * @throws ColloquyError `evicted` when a snapshot or `evict` left out a body that would fit;
- *   `invalid_argument` unless each length is an integer from 0, or Infinity.
+ *   `invalid_argument` unless each length is a non-negative integer or Infinity.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'Mend the build' }] }
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message }])

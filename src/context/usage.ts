@@ -94,8 +94,8 @@ export interface UsageOptions {
 
 /**
  * Returns the usage of a state's whole log, including branches that HEAD has left. O(n).
- * @throws ColloquyError `evicted` when a snapshot or `evict` left out state updates or replies. Then pass
- *   those events from the store to `usageOfEvents`.
+ * @throws ColloquyError `evicted` when a snapshot or `evict` left out state updates or replies. Then pass the
+ *   events from the store to `usageOfEvents`.
  * @example
  * usageTotals(initialState()).cost // 0
  */

@@ -31,8 +31,8 @@ export interface EngineOptions {
   /** Returns a new id for an event or conversation. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
   /**
-   * Approximate maximum bytes of idle conversations in memory. One conversation that alone exceeds this, the
-   * most recently used one, is kept too; 0 keeps none. Default: 256 MiB.
+   * Approximate maximum bytes of idle conversations in memory. Of the conversations that are larger than
+   * this, only the most recently used is kept; 0 keeps none. Default: 256 MiB.
    */
   readonly cacheBytes?: number
   /**

@@ -66,7 +66,7 @@ export function planFork(state: State, from?: string): ForkPlan {
     end !== null &&
     ([...branch.dropped].some((dropped) => namesEventOffPath(state, end, dropped)) ||
       path.some((entry) => isAskedElsewhere(state, end, entry)))
-  // A path contains a state update only if an event names it as parent. It may set a policy that is outdated.
+  // A path contains a state update only if an event names it as parent. Such an update may set an old policy.
   const hasNoPolicy =
     confirmationPolicy === null &&
     path.every((entry) => eventKindOf(entry) !== 'ConversationStateUpdateEvent')
@@ -123,7 +123,7 @@ function endOf(
   }
 }
 
-/** Results of calls that began in the source, and of calls that neither have a decision nor wait for one. */
+/** Results of calls that began in the source, and of calls that neither have nor await a decision. */
 function endedCalls(state: State, callStatuses: readonly PendingCallStatus[], branch: Branch): Event[] {
   const { header } = state
   const open = openCallsOf({ branch })

@@ -60,7 +60,7 @@ async function openNode(
     const { state } = await replica.look(record)
     return columnarLength(state.log) > 0 || replica.blobs === 'refs' ? replica.whole() : state
   }
-  // Bypasses the cache for a conversation that is not in memory: a large tree would evict all cached ones.
+  // Bypasses the cache for a conversation that is not in memory: a large tree would evict the whole cache.
   const state = await (context.cachedState(id) !== null
     ? context.use(id, latest)
     : wholeState(context.store, id))

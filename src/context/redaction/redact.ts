@@ -15,7 +15,7 @@ import { keyNumbers } from './mask.ts'
 import { redactField, redactNumber, redactSealed, redactText, ENCRYPTED_FIELD } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
 
-/** What a redaction knows in every value. In a path, `*` means every item of a list. */
+/** The rules of a redaction, and the exceptions. In a path, `*` means every item of a list. */
 interface RedactionWalk {
   readonly rules: RedactionRules
   /** Paths of values and of keys. The path of a key begins with `key:`. */
@@ -220,7 +220,7 @@ const OPEN_FIELDS = [
 /** If the tables below lack a field, the code does not compile. */
 type EventField = { [K in EventKind]: keyof EventOf<K> }[EventKind]
 
-/** Ids, references, enums and numbers. */
+/** Fields that stay: ids, references, enums and numbers. */
 // oxfmt-ignore
 const KEPT_FIELDS = [
   'kind', 'id', 'parent_id', 'source', 'action_id', 'message_id', 'tool_call_id', 'llm_response_id',

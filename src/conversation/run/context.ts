@@ -40,8 +40,8 @@ export interface RunContext {
 
 /**
  * Appends a decision's events under the run's lease. After an interrupt, which has ended the run's calls,
- * appends nothing unless `whenAborted`. No other event is appended between the state that `decide` reads and
- * the events that `decide` returns.
+ * appends nothing unless `whenAborted` is true. No other event is appended between the state that `decide`
+ * reads and the events that `decide` returns.
  * @throws `lease_lost`.
  */
 export function add(

@@ -50,7 +50,7 @@ export async function holdLease(
       if (renewed?.generation === lease.generation) renewedAt = requestedAt
       else {
         lose()
-        // Nobody had acquired the expired lease, so `acquireLease` created another. It must expire at once.
+        // Nobody held the expired lease, so `acquireLease` created a new one, which must expire at once.
         if (renewed !== null) await store.acquireLease(conversationId, owner, 1)
       }
     } catch {

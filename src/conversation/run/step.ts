@@ -98,7 +98,7 @@ export interface Step {
    */
   readonly repeats?: (call: ActionEvent) => boolean
   /**
-   * Continues a call that another process began. `task` is the handle in the call's working result or latest
+   * Continues a call that another process began. `task` is from the call's working result or its latest
    * progress. If `resume` is missing or returns null, the call is completed as lost.
    */
   readonly resume?: (

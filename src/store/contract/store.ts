@@ -24,8 +24,8 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * append or nothing of it.
  *
  * **Acknowledged is durable.** When the promise of a call has resolved, the changes that the call made
- * survive a kill of the process. They also survive a power failure, unless you turn off the adapter's setting
- * `durable`, which is on by default. The memory store loses its data when its process ends.
+ * survive a kill of the process. They also survive a power failure, except with the option `synchronous:
+ * 'normal'` of the SQLite store. The memory store loses its data when its process ends.
  *
  * **Order.** `seq` orders facts. Time order is by instant in microseconds, then by `seq`. An event with an
  * unreadable timestamp has the instant of the previous fact (design D10, D15).
@@ -282,7 +282,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Calls `wake` when any process has appended to the conversation or deleted it. A read then returns the
-   * change. If `conversationId` is null, watches all conversations. It may then miss changes by other
+   * change. If `conversationId` is null, watches all conversations. Such a watch may miss changes by other
    * processes, so poll the feed too. A call of `wake` only means that there is something to read. Several
    * changes may cause only one call. The conversation need not exist yet. If `wake` throws, no append fails.
    * The exception becomes an unhandled rejection. Returns a function that ends the watch.
@@ -377,8 +377,8 @@ export interface AppendOptions {
    *
    * If `expected` is a number (`none` means 0), this number is the first fact's position in the log, and
    * facts that are already in the log are recognized by position. The import can be repeated or resumed:
-   * facts that are in the log are not appended again. It throws `version_conflict` if a stored body differs,
-   * or if the log is shorter than `expected`. With `any`, facts are recognized by id.
+   * facts that are in the log are not appended again. The import throws `version_conflict` if a stored body
+   * differs, or if the log is shorter than `expected`. With `any`, facts are recognized by id.
    */
   readonly mode?: 'live' | 'import'
   /** The writer's lease. The append throws `lease_lost` unless this lease is the conversation's latest. */

@@ -224,7 +224,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     const { strings } = entry
     const [only] = decided
     const within = only?.append.options.within
-    // After an error, a shared call is repeated one by one: a live append is then found by its ids.
+    // After an error, shared entries are sent again one by one. Only live appends are found by their ids.
     const isLive = decided.every(({ append }) => append.options.mode !== 'import')
     if (within === undefined && strings.length === 0 && isLive)
       return ((await share(entry)) ?? (await alone(entry))) as Settled

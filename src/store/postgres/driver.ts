@@ -70,7 +70,7 @@ export interface HeldClient extends ListeningClient {
   release(destroy?: boolean): void
 }
 
-/** A pool of `pg`: `query` runs on any of its clients, `connect` lends one. */
+/** A pool of `pg`: `query` runs on any of its clients; `connect` lends a client. */
 export interface PostgresPool extends PostgresClient {
   connect(): Promise<HeldClient>
   readonly totalCount: number

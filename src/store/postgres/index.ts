@@ -35,10 +35,10 @@ export type {
  * statement at a time, until its connection is lost. `close` ends the pool of a URL, and leaves a passed
  * client open.
  *
- * `append` costs O(log n) for each fact, in one round trip. It needs a few more if another process has
- * appended, or if a fact is already in the log or names a parent other than HEAD. Concurrent appends share a
- * round trip and its disk sync. A page of `search` costs two round trips; more with `leafId`, and for large
- * bodies. Snapshots and appends do not wait for each other.
+ * `append` costs O(log n) for each fact, in one round trip. It needs a few more round trips if another
+ * process has appended, or if a fact is already in the log or names a parent other than HEAD. Concurrent
+ * appends share a round trip and its disk sync. A page of `search` costs two round trips; more with `leafId`,
+ * and for large bodies. Snapshots and appends do not wait for each other.
  * @throws `invalid_argument` for invalid options; each call throws the database's errors, `store_unavailable`
  *   for a missing driver, and `store_newer` for a schema of a later version.
  * @example

@@ -178,7 +178,7 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  /** Loads entries by id, and ancestors of an entry that cannot be HEAD, up to one that can be HEAD. */
+  /** Loads entries by id, and the ancestors of an entry that cannot be HEAD, up to the nearest that can. */
   *load(ids: Iterable<string>): Work<void> {
     let missing = [...ids].filter((id) => !this.#nodes.has(id))
     while (missing.length > 0) {

@@ -74,7 +74,7 @@ export function toStoreError(error: unknown): unknown {
   )
 }
 
-/** Whether a statement failed because of a unique index, a key or a null value. It then changed nothing. */
+/** Whether a statement failed because of a unique index, a key or a null value, and so changed nothing. */
 export function isTaken(error: unknown): boolean {
   const { errcode, errno, code } = (error ?? {}) as Readonly<Record<string, unknown>>
   return TAKEN.some((taken) => taken === errcode || taken === errno || taken === code)

@@ -21,7 +21,7 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
 
 /**
  * Returns a cursor (letters, digits, `-` and `_`) with the last item's key, bound to a query. O(length).
- * @param scope the name of the query (conversation, filter and order; not the limit)
+ * @param scope a text that identifies the query (conversation, filter and order; not the limit)
  */
 export function encodeCursor(scope: string, key: readonly string[]): string {
   // All versions of cursors use this form, so each version recognizes the others.
