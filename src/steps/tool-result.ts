@@ -3,7 +3,16 @@
 import { isPlain } from '../event/freeze.ts'
 import { attempt, isObject, ownField, setOwn } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
-import { isPartType, readImage, readPart, textOfFile, urlOf } from '../messages/files.ts'
+import {
+  DATA_URL,
+  imageTypeOf,
+  isBase64,
+  isPartType,
+  readImage,
+  readPart,
+  textOfFile,
+  urlOf,
+} from '../messages/files.ts'
 import type { PartTable } from '../messages/limits.ts'
 import { base64Of, decodeUtf8, withoutPadding } from '../messages/text-files.ts'
 import { objectOf, type RawObject } from '../messages/text.ts'
@@ -13,7 +22,6 @@ type Kinds = PartTable['kinds']
 
 export function readToolResult(output: unknown, blocks: Kinds): Observation {
   if (output === undefined) return textObservation('')
-  if (typeof output === 'string') return textObservation(output)
   return readSafely(() => {
     if (isError(output)) return failure(errorText(output))
     const value = snapshot(output)
@@ -59,6 +67,21 @@ const observation = (content: readonly Content[]): Observation => ({ kind: TOOL_
 const asTextContent = (text: string): Content[] =>
   text === '' ? [] : [{ type: 'text', text: text.toWellFormed() }]
 
+/** Shorter base64 could be an ordinary word. */
+const MIN_FILE_LENGTH = 64
+
+/** Reads an image or a PDF in base64, or any file in a data URL. Returns null for another string. O(length). */
+function filePart(text: string): Content | null {
+  if (text.length < MIN_FILE_LENGTH) return null
+  const [start = '', type, isEncoded] = DATA_URL.exec(text) ?? []
+  const isFile =
+    (imageTypeOf(text) !== undefined || text.startsWith('JVBERi0')) && isBase64(text.replaceAll(/\r?\n/g, ''))
+  return isFile || isEncoded !== undefined ? bytesPart(text.slice(start.length), type, null) : null
+}
+
+const asPart = (read: Content | string): Content[] =>
+  typeof read === 'string' ? asTextContent(read) : [read]
+
 const MAX_CAUSES = 5
 
 /** Returns an error's message and the messages of its causes as text. Never throws. */
@@ -99,20 +122,23 @@ function observationIn(value: unknown, blocks: Kinds): Observation | null {
 function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   if (!isObject(value)) return null
   const {
-    content: list = [],
+    content: given,
     structuredContent,
-    isError: failed,
+    is_error,
+    isError: failed = is_error,
     _meta,
     resultType: _,
     ...rest
   } = objectOf(value)
   if (typeof (failed ?? false) !== 'boolean') return null
+  const list = given ?? []
   const isMarked = failed !== undefined || isObject(structuredContent)
   // Some tools return a text where the protocol requires a list.
   const content = isMarked && typeof list === 'string' ? asTextContent(list) : list
   if (!Array.isArray(content)) return null
-  const isContent = 'content' in value && content.every((part) => resultPart(part, blocks) !== null)
-  if (Object.keys(rest).length > 0 ? !isMarked || !('content' in value) : !isMarked && !isContent) return null
+  const isContent = list === given && content.every((part) => resultPart(part, blocks) !== null)
+  const isResult = Object.keys(rest).length === 0 ? isMarked || isContent : isMarked && 'content' in value
+  if (!isResult && failed !== true) return null
   const parts = [
     ...partsOrJson(content, blocks),
     ...((structuredContent ?? null) === null || isRepeated(structuredContent, content)
@@ -127,9 +153,11 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   }
 }
 
-/** Whether texts repeat the structured content. FastMCP repeats its `result`, and repeats a list item by item. */
+/** Whether parts repeat the structured content. FastMCP repeats its `result`, and repeats a list item by item. */
 function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
-  const texts = new Set(content.flatMap((part) => valuesOf(objectOf(part)['text']).map(sortedJson)))
+  const texts = new Set(
+    content.flatMap((part) => [part, ...valuesOf(objectOf(part)['text'])].map(sortedJson)),
+  )
   const { result, ...rest } = objectOf(structured)
   const isWrapped = result !== undefined && Object.keys(rest).length === 0
   return [structured, ...(isWrapped ? [result] : [])].some(
@@ -142,13 +170,16 @@ function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
 const valuesOf = (text: unknown): unknown[] =>
   typeof text === 'string' ? attempt((): unknown[] => [text, JSON.parse(text)], [text]) : []
 
+/** Omits null fields, because FastMCP writes them only in structured content. */
 const sortedJson = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) =>
-    isObject(each) ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1))) : each,
+    isObject(each)
+      ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : (each ?? undefined),
   )
 
 function asContent(value: unknown, blocks: Kinds): Observation {
-  if (value instanceof Bytes) return observation(value.parts())
+  if (value instanceof Bytes) return observation(asPart(value.read()))
   const list = Array.isArray(value) ? value : 'type' in objectOf(value) ? [value] : []
   const parts = list.map((part) => resultPart(part, blocks))
   const isContent = parts.length > 0 && parts.every((part) => part !== null)
@@ -202,9 +233,9 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
 }
 
 function imagePart(part: RawObject): Content | null {
-  const { data, mimeType, mediaType, image, source } = part
-  const { data: inner, media_type, url } = objectOf(source)
-  const content = inner ?? data ?? image ?? url
+  const { data, mimeType, mediaType, image, source, url } = part
+  const { data: inner, media_type, url: innerUrl } = objectOf(source)
+  const content = inner ?? data ?? image ?? innerUrl ?? url
   if (typeof content === 'string' && readImage(content) !== null)
     return { type: 'image', image_urls: [content] }
   return bytesPart(content, media_type ?? mimeType ?? mediaType ?? 'image', null)
@@ -239,31 +270,32 @@ function base64In(text: unknown): string | null {
 
 /** Returns JSON text, then the images and files in the value. The text has the numbers of these parts. */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
-  if (typeof value === 'string') return asTextContent(value)
+  if (typeof value === 'string') return asPart(filePart(value) ?? value)
   const parts: Content[] = []
   const text = jsonText(value, (each) => {
-    const lifted = each instanceof Bytes ? each.parts() : isObject(each) ? binaryIn(each, blocks) : []
-    const [first] = lifted
-    if (first === undefined) return each
-    if ('text' in first && typeof first.text === 'string') return first.text
-    parts.push(first)
+    const read = binaryIn(each, blocks)
+    if (read === null) return each
+    if (typeof read === 'string') return read
+    parts.push(read)
     return `[Part ${parts.length}, which follows]`
   })
   return [...asTextContent(text), ...parts]
 }
 
-function binaryIn(value: object, blocks: Kinds): Content[] {
+/** Returns the part or the text that a value encodes; null for any other value. */
+function binaryIn(value: unknown, blocks: Kinds): Content | string | null {
+  if (typeof value === 'string') return filePart(value)
+  if (value instanceof Bytes) return value.read()
   const part = resultPart(value, blocks)
-  if (part === null || 'text' in part) return []
+  if (part === null || 'text' in part) return null
   if ('image_urls' in part) {
     const [url] = part.image_urls as readonly unknown[]
-    return typeof url === 'string' && url.startsWith('data:') ? [part] : []
+    return typeof url === 'string' && url.startsWith('data:') ? part : null
   }
   const reading = readPart(part as OpenPart)
-  if (reading?.as === 'image') return reading.url.startsWith('data:') ? [part] : []
-  if (reading?.as !== 'file' || !('data' in reading.file.from)) return []
-  const text = textOfFile(reading.file)
-  return [text === null ? part : { type: 'text', text }]
+  if (reading?.as === 'image') return reading.url.startsWith('data:') ? part : null
+  if (reading?.as !== 'file' || !('data' in reading.file.from)) return null
+  return textOfFile(reading.file) ?? part
 }
 
 const jsonText = (value: unknown, replace: (value: unknown) => unknown = (each) => each): string =>
@@ -283,14 +315,11 @@ class Bytes {
     return base64Of(this.bytes)
   }
 
-  parts(): Content[] {
-    if (this.bytes.length === 0) return []
+  read(): Content | string {
     const text = decodeUtf8(this.bytes)
     // oxlint-disable-next-line no-control-regex
-    if (text !== null && !/[\0-\x08\x0e-\x1f]/.test(text) && !text.startsWith('%PDF-'))
-      return asTextContent(text)
-    const part = bytesPart(this, null, `${this.bytes.length} bytes`)
-    return part === null ? [] : [part]
+    const isText = text !== null && !/[\0-\x08\x0e-\x1f]/.test(text) && !text.startsWith('%PDF-')
+    return isText ? text : (bytesPart(this, null, `${this.bytes.length} bytes`) ?? '')
   }
 }
 
@@ -440,6 +469,13 @@ function bytesIn(value: object): Uint8Array | null {
   const tag = tagOf(value)
   if (ArrayBuffer.isView(value) && /^(?:Uint8(?:Clamped)?Array|DataView)$/.test(tag))
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+  if (tag === 'Object') return attempt(() => bufferInJson(value as RawObject), null)
   if (tag !== 'ArrayBuffer' && tag !== 'SharedArrayBuffer') return null
   return attempt(() => new Uint8Array(value as ArrayBuffer), null)
+}
+
+/** Reads a `Buffer` that was written as JSON. */
+function bufferInJson({ type, data }: RawObject): Uint8Array | null {
+  const isList = type === 'Buffer' && Array.isArray(data) && data.length <= MAX_VALUES
+  return isList && data.every(Number.isInteger) ? Uint8Array.from(data) : null
 }

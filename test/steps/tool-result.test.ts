@@ -17,7 +17,9 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 const PDF = 'JVBERi0xLjcK'
 const WAV = 'UklGRiQAAABXQVZF'
 const CSV = 'YSxiCjEsMgo='
+const LONG_CSV = Buffer.from('a,b\n'.repeat(20)).toString('base64')
 const SHOT = { type: 'image', image_urls: [`data:image/png;base64,${PNG}`] }
+const FOLLOWS = '"[Part 1, which follows]"'
 const bytes = (base64: string): Uint8Array => new Uint8Array(Buffer.from(base64, 'base64'))
 
 const text = (value: string) => ({ type: 'text', text: value })
@@ -113,6 +115,10 @@ describe('readToolResult', () => {
     ['MCP annotations', [{ ...text('words'), annotations: { audience: ['assistant'] } }], [text('words')]],
     ['MCP empty', { content: [] }, []],
     ['MCP error as a text', { content: 'No such file', isError: true }, [text('No such file')], true],
+    ['MCP error without content', { content: null, isError: true }, [], true],
+    ['MCP error with another field', { isError: true, error: 'full' }, [text('{"error":"full"}')], true],
+    ['error in snake case', { content: [text('full')], is_error: true }, [text('full')], true],
+    ['MCP structured only', { content: null, structuredContent: { a: 1 } }, [text('{"a":1}')]],
     ['MCP structured null', { content: [text('a')], structuredContent: null }, [text('a')]],
     ['MCP structured', { content: [], structuredContent: { a: 1 } }, [text('{"a":1}')]],
     [
@@ -137,6 +143,19 @@ describe('readToolResult', () => {
       'MCP structured number, repeated',
       { content: [text('5')], structuredContent: 5, isError: false },
       [text('5')],
+    ],
+    [
+      'MCP structured image, repeated by FastMCP',
+      {
+        content: [{ type: 'image', data: PNG, mimeType: 'image/png' }, text('a')],
+        structuredContent: {
+          result: [
+            { type: 'image', data: PNG, mimeType: 'image/png', annotations: null, _meta: null },
+            { ...text('a'), annotations: null },
+          ],
+        },
+      },
+      [SHOT, text('a')],
     ],
     [
       'MCP structured, repeated in part',
@@ -177,6 +196,11 @@ describe('readToolResult', () => {
     [
       'Anthropic image by URL',
       [{ type: 'image', source: { type: 'url', url: 'https://a.b/c.png' } }],
+      [{ type: 'image', image_urls: ['https://a.b/c.png'] }],
+    ],
+    [
+      'LangChain image by URL',
+      [{ type: 'image', url: 'https://a.b/c.png' }],
       [{ type: 'image', image_urls: ['https://a.b/c.png'] }],
     ],
     ['Google image', [{ inlineData: { mimeType: 'image/png', data: PNG } }], [SHOT]],
@@ -220,6 +244,23 @@ describe('readToolResult', () => {
       { status: 'ok', shots: [bytes(PNG), { type: 'image', data: PNG, mimeType: 'image/png' }] },
       [text('{"status":"ok","shots":["[Part 1, which follows]","[Part 2, which follows]"]}'), SHOT, SHOT],
     ],
+    ['empty bytes in an object', { table: new Uint8Array() }, [text('{"table":""}')]],
+    ['a buffer in JSON', { shot: Buffer.from(PNG, 'base64').toJSON() }, [text(`{"shot":${FOLLOWS}}`), SHOT]],
+    ['a row of the type Buffer', { type: 'Buffer', data: ['a'] }, [text('{"type":"Buffer","data":["a"]}')]],
+    // Strings with files
+    ['an image in base64', PNG, [SHOT]],
+    ['an image in lines of base64', `${PNG.slice(0, 76)}\n${PNG.slice(76)}\n`, [SHOT]],
+    ['a data URL', `data:image/png;base64,${PNG}`, [SHOT]],
+    ['a data URL of text', `data:text/csv;base64,${LONG_CSV}`, [file('text/csv', LONG_CSV)]],
+    ['an OpenAI image', { data: [{ b64_json: PNG }] }, [text(`{"data":[{"b64_json":${FOLLOWS}}]}`), SHOT]],
+    [
+      'structured image',
+      { structuredContent: { url: SHOT.image_urls[0] } },
+      [text(`{"url":${FOLLOWS}}`), SHOT],
+    ],
+    ['a short word of base64', '/9j/abcd', [text('/9j/abcd')]],
+    ['a sentence', `/9j/ ${'word '.repeat(20)}`, [text(`/9j/ ${'word '.repeat(20)}`)]],
+    ['a data URL without base64', 'data:,a%20b', [text('data:,a%20b')]],
     ['text bytes in an object', { table: bytes(CSV) }, [text('{"table":"a,b\\n1,2\\n"}')]],
     [
       'a CSV file in an object',
