@@ -62,7 +62,7 @@ export type ResumeWork = (
 
 const COLLECTION = 'colloquy.background_calls'
 /** Milliseconds until another process may continue a dead process's work. */
-const TTL = 30_000
+export const WORK_TTL = 30_000
 const TRIES = 8
 
 interface WorkRecord {
@@ -74,7 +74,7 @@ const jobsIn = (store: Store): Jobs<WorkRecord> =>
   new Jobs({
     store,
     collection: COLLECTION,
-    ttl: TTL,
+    ttl: WORK_TTL,
     keysOf: ({ conversation_id: conversation }) => ({ conversation }),
   })
 

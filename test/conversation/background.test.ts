@@ -1,6 +1,6 @@
 /** Calls that outlive their reply, through runs, completions, cancellations and crashes. */
 
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { type CallCompletion, workExpiresAt } from '../../src/conversation/background.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
@@ -290,6 +290,54 @@ describe.each([
     await engine.close()
     return store
   }
+
+  it.each(['resumed', 'lost'])(
+    'a run that waits until all is settled notices that the process of a call dies: the work is %s',
+    async (how) => {
+      const store = makeStore()
+      let isDead = false
+      const dying = new Proxy(store, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name)
+          if (typeof value !== 'function') return value
+          return (...input: unknown[]): unknown =>
+            isDead ? new Promise(() => undefined) : Reflect.apply(value, target, input)
+        },
+      })
+      const { conversation } = await startConversation('hello', dying)
+      const scripted = stepWith(
+        { execute: async () => background(new Promise(() => undefined), { task: 'job-1' }) },
+        [call('a')],
+        [says('started')],
+      )
+      await conversation.run(scripted.step)
+      isDead = true
+      const next = createEngine({ store })
+      const again = await next.open('c')
+      const second = stepWith(
+        { execute: async () => 'x', ...(how === 'resumed' && { resume: async () => 'late' }) },
+        [says('seen')],
+      )
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+      try {
+        const run = again.run(second.step, { until: 'settled' })
+        let isOver = false
+        void run.finally(() => (isOver = true))
+        await vi.advanceTimersByTimeAsync(20_000)
+        expect(await working(again)).toEqual(['a'])
+        for (let turns = 0; turns < 100 && !isOver; turns += 1) await vi.advanceTimersByTimeAsync(1_000)
+        expect(isOver).toBe(true)
+        expect(await run).toMatchObject({ status: 'finished', iterations: 1 })
+      } finally {
+        vi.useRealTimers()
+      }
+      expect(await working(again)).toEqual([])
+      expect(await logOf(again)).toContain(
+        how === 'resumed' ? 'environment: late' : 'environment: The process that did the work has ended.',
+      )
+      await next.close()
+    },
+  )
 
   it('a call fails if its resume() throws, and the engine closes', async () => {
     const engine = createEngine({ store: await abandoned() })

@@ -1,5 +1,6 @@
 import { invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import { hasCode, ColloquyError } from '../../event/errors.ts'
+import type { State } from '../../state/state.ts'
 import type { Lease, Store } from '../../store/contract/store.ts'
 import { type Replica, waitForState } from '../replica.ts'
 import { backOff } from '../async.ts'
@@ -174,23 +175,23 @@ export async function awaitLease(
       const remaining = typeof expiresAt === 'number' ? expiresAt - Date.now() : 0
       const isLive = status === 'running'
       const wait = isLive ? Math.min(Math.max(remaining, pause), MAX_WAIT) : pause
-      await untilRest(replica, wait, isLive, signal)
+      await waitWithin(wait, replica, ({ header }) => isLive && header.status !== 'running', signal)
     }
   }
 }
 
-/** Resolves after `milliseconds` or on abort; if `watchesStatus`, also when the status is not `running`. */
-async function untilRest(
-  replica: Replica,
+/** Resolves when the state matches, after `milliseconds`, or on abort. */
+export async function waitWithin(
   milliseconds: number,
-  watchesStatus: boolean,
+  replica: Replica,
+  fits: (state: State) => boolean,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const due = new AbortController()
   const timer = setTimeout(() => due.abort(), milliseconds)
   const over = signal === undefined ? due.signal : AbortSignal.any([due.signal, signal])
   try {
-    await waitForState(replica, ({ header }) => watchesStatus && header.status !== 'running', over)
+    await waitForState(replica, fits, over)
   } catch (error) {
     if (!over.aborted) throw error
   } finally {

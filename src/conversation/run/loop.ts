@@ -21,13 +21,14 @@ import {
   statusUpdate,
   updateEvent,
 } from '../decide.ts'
-import { type Decision, type Replica, waitForState } from '../replica.ts'
+import { WORK_TTL, workExpiresAt } from '../background.ts'
+import type { Decision, Replica } from '../replica.ts'
 import { hasNoPrompt, isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
 import { callStep, messageText } from './call-step.ts'
 import { condense, requestIf } from './condense.ts'
 import { add, readReplica, mustStop, type RunContext, unstarted, useBodies, withBodies } from './context.ts'
 import { contextMessage, type HookInput, type HookVerdict, runHooks, thrownText } from './hooks.ts'
-import { awaitLease, type HeldLease, holdLease } from './lease.ts'
+import { awaitLease, type HeldLease, holdLease, waitWithin } from './lease.ts'
 import type { RunOptions, RunResult } from './options.ts'
 import { planOf } from './plan-calls.ts'
 import type { Step } from './step.ts'
@@ -241,36 +242,56 @@ export async function runLoop(
     await lease.release()
     iterations = result.iterations
     isAfterCrash = false
-    // A caller that started a run while the lease was still held got `already_running`, so its work is picked
-    // up here.
-    const state = await awaitWork(replica, options)
-    // Stop if this round appended nothing, because the next would append nothing either. If another run has
-    // begun in the meantime, that run continues.
-    const isUnchanged = state.log.entries.length === length
-    const next =
-      signal?.aborted !== true && !isUnchanged && hasMoreWork(state)
-        ? await holdLease(store, replica.id, owner, leaseTtl).catch(nullOn('already_running'))
-        : null
+    const next = await nextLease(parts, options, length)
     if (next === null) return result
     lease = next
   }
 }
 
-/** With `until: 'settled'`, waits until no call is working or a run is needed. An interrupt ends the wait. */
-async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promise<State> {
-  const state = await replica.refresh()
-  const { length } = state.log.entries
+/** Waits for more work, and acquires the lease for it; null if the run has ended. */
+async function nextLease(
+  { store, replica, owner }: RunParts,
+  { until, signal, leaseTtl }: RunOptions & { readonly leaseTtl: number },
+  length: number,
+): Promise<HeldLease | null> {
+  const since = (await replica.refresh()).log.entries.length
   const isQuiet = ({ header, branch, log }: State): boolean =>
+    until === 'settled' &&
     header.status === 'finished' &&
     pendingCallCount(branch.workingCalls) > 0 &&
-    !log.entries.slice(length).some((entry) => eventKindOf(entry) === 'InterruptEvent')
-  if (until !== 'settled' || !isQuiet(state)) return state
-  try {
-    return await waitForState(replica, (now) => !isQuiet(now), signal)
-  } catch (error) {
-    if (signal?.aborted === true) return replica.state
-    throw error
+    !log.entries.slice(since).some((entry) => eventKindOf(entry) === 'InterruptEvent')
+  for (;;) {
+    const isLost = await waitForWork(store, replica, isQuiet, signal)
+    const { state } = replica
+    // A caller that started a run while the lease was still held got `already_running`, so its work is picked
+    // up here. A round that appended nothing is the last, because the next would append nothing either.
+    const hasWork = isLost || (state.log.entries.length !== length && hasMoreWork(state))
+    if (signal?.aborted === true || !hasWork) return null
+    const next = await holdLease(store, replica.id, owner, leaseTtl).catch(nullOn('already_running'))
+    // If another run has begun in the meantime, that run continues.
+    if (next !== null || !isLost) return next
   }
+}
+
+/**
+ * Waits until the state is not quiet, or on abort. Returns true earlier if the process that works on a call
+ * has died: a live process renews the call's job before it expires.
+ */
+async function waitForWork(
+  store: Store,
+  replica: Replica,
+  isQuiet: (state: State) => boolean,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  let previous: number | null = null
+  while (isQuiet(replica.state) && signal?.aborted !== true) {
+    const expiry = await workExpiresAt(store, replica.id, replica.state).catch(() => null)
+    if (expiry !== null && expiry === previous) return true
+    previous = expiry
+    const wait = Math.min(Math.max((expiry ?? Infinity) - Date.now(), WORK_TTL / 3), WORK_TTL)
+    await waitWithin(wait, replica, (state) => !isQuiet(state), signal)
+  }
+  return false
 }
 
 async function endFailedRun(replica: Replica, lease: HeldLease): Promise<void> {
