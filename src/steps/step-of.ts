@@ -2,20 +2,13 @@
 
 import type { CallCompletion } from '../conversation/background.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
-import { isReplied } from '../conversation/turn.ts'
 import { WORKING } from '../event/completion.ts'
 import { invalidArgument } from '../event/check-value.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import type { Observation } from '../event/shapes.ts'
 import { quote } from '../event/text.ts'
-import type {
-  ActionEvent,
-  AgentErrorEvent,
-  ConversationErrorEvent,
-  ObservationEvent,
-  SystemPromptEvent,
-} from '../event/types.ts'
+import type { ActionEvent, AgentErrorEvent, ObservationEvent, SystemPromptEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import type { Limits, PartTable } from '../messages/limits.ts'
 import type { NeutralMessage } from '../messages/message.ts'
@@ -260,9 +253,6 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
     const { approved, onPrefix } = input
     if (approved.length > 0) return yield* executeCalls(input, known, provider.limits.parts.kinds)
     let { state } = input
-    const { branch } = state
-    // A run with a condenser handles the request itself.
-    if (branch.view.unhandledCondensationRequest && isReplied(branch)) return yield NO_CONDENSER
     if (prompt !== null && state.branch.systemPrompt === null) {
       yield prompt
       state = await input.withBodies(reduce(state, prompt))
@@ -304,13 +294,6 @@ function toolsOfHistory(messages: readonly NeutralMessage[], limits: Limits): re
 const EMPTY: readonly NeutralMessage[] = [
   { role: 'user', content: [{ type: 'text', text: OPENING }], name: null },
 ]
-
-const NO_CONDENSER: ConversationErrorEvent = {
-  kind: 'ConversationErrorEvent',
-  source: 'environment',
-  code: 'CondensationRefused',
-  detail: 'A condensation was requested, but the run has no condenser.',
-}
 
 /** Calls the model. If the connection fails, yields the content that has arrived, then throws the error. */
 async function* callModel(

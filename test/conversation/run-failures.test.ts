@@ -159,6 +159,22 @@ describe('the end of a run', () => {
     expect([requests.length, times]).toEqual([0, 1])
   })
 
+  it('a CondensationRequest without a condenser ends one run in error, after its reply', async () => {
+    const { conversation } = await startConversation()
+    await conversation.append({ kind: 'CondensationRequest', source: 'environment' })
+    const { step, requests } = script([[says('one')], [says('two')]])
+    expect(await conversation.run(step)).toMatchObject({
+      status: 'error',
+      iterations: 1,
+      error: { name: 'CondensationRefused' },
+    })
+    await conversation.sendMessage('again')
+    let stops = 0
+    const hooks = [{ on: 'Stop', name: 'count', run: () => void (stops += 1) }] as const
+    expect(await conversation.run(step, { hooks })).toEqual({ status: 'finished', iterations: 1 })
+    expect([requests.length, stops]).toEqual([2, 1])
+  })
+
   it('a run fails if its conversation is deleted and recreated with the same id', async () => {
     const { conversation, store } = await startConversation('question of the first')
     const other = createEngine({ store })

@@ -10,13 +10,16 @@ import type { State } from '../../state/state.ts'
 import { failureUpdate, isWaitingForSummary } from '../../state/summary-failure.ts'
 import { orAborted } from '../async.ts'
 import { checkEvents } from '../stamp.ts'
-import { errorEvent, statusUpdate } from '../decide.ts'
+import { errorEvent } from '../decide.ts'
 import { isReplied } from '../turn.ts'
 import { add, readReplica, type RunContext } from './context.ts'
 
-type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; readonly with: Event[] }
+type Condensing =
+  | { readonly next: 'ask' | 'look' | 'stop' }
+  | { readonly next: 'end'; readonly with: Event[] }
 
 const CONDENSATION_REFUSED = 'CondensationRefused'
+const NO_CONDENSER = 'A condensation was requested, but the run has no condenser.'
 
 /**
  * Calls the condenser, and appends its event if the event still applies. The run ends with an error if the
@@ -26,22 +29,25 @@ const CONDENSATION_REFUSED = 'CondensationRefused'
  */
 export async function condense(run: RunContext, state: State): Promise<Condensing> {
   const { condenser, signal } = run
-  if (condenser === null) return { next: 'ask' }
+  const { branch } = state
+  const isRequested = branch.view.unhandledCondensationRequest
+  const proceed: Condensing = { next: isReplied(branch) ? 'stop' : 'ask' }
+  const refuse = async (message: string, isOnlyRequested: boolean): Promise<Condensing> =>
+    isOnlyRequested && (await readReplica(run, (replica) => replica.read(wasRefused)))
+      ? proceed
+      : { next: 'end', with: [errorEvent(CONDENSATION_REFUSED, message)] }
+  if (condenser === null)
+    return isRequested && isReplied(branch) ? refuse(NO_CONDENSER, true) : { next: 'ask' }
   const decision = await orAborted(condenser.condense(state, { signal }), signal)
   if (decision === null || signal.aborted) return { next: 'look' }
-  const { branch } = state
   if (decision.type === 'condense') {
     const [event] = checkEvents([decision.event])
     if (event === undefined || reduce(state, event).branch.view.length >= branch.view.length)
-      return refused('The condenser did not shorten the view.')
+      return refuse('The condenser did not shorten the view.', false)
     await add(run, (now) => (isUnchanged(state, now) ? [event] : []))
     return { next: 'look' }
   }
-  const isRequested = branch.view.unhandledCondensationRequest
   if (decision.type === 'keep' && !isRequested) return { next: 'ask' }
-  const proceed: Condensing = isReplied(branch)
-    ? { next: 'end', with: [statusUpdate('finished')] }
-    : { next: 'ask' }
   if (decision.type === 'refuse' && !decision.reason.required) {
     const { again, message: reason } = decision.reason
     if (again === 'later')
@@ -52,21 +58,16 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
     decision.type === 'refuse'
       ? decision.reason
       : { message: 'The condenser does not handle requests.', triggers: ['request'] }
-  const isOnlyRequested = triggers.every((trigger) => trigger === 'request')
-  return isOnlyRequested && (await readReplica(run, (replica) => replica.read(wasRefused)))
-    ? proceed
-    : refused(message)
+  return refuse(
+    message,
+    triggers.every((trigger) => trigger === 'request'),
+  )
 }
 
 export const requestIf = (isTooLong: boolean, { condenser }: RunContext, { branch }: State): Event[] =>
   isTooLong && condenser !== null && !branch.view.unhandledCondensationRequest
     ? [{ kind: 'CondensationRequest', source: 'environment' }]
     : []
-
-const refused = (detail: string): Condensing => ({
-  next: 'end',
-  with: [errorEvent(CONDENSATION_REFUSED, detail)],
-})
 
 function isUnchanged({ log: { head, entries } }: State, { log }: State): boolean {
   if (head === null || !isOnPathIn(head, log.head)) return false

@@ -5,7 +5,7 @@ import type { ActionEvent, Event, HookEventType, MessageEvent } from '../../even
 import { type EventEntry, eventKindOf } from '../../log/entry.ts'
 import { openCallOf, pendingCallCount } from '../../log/open-calls.ts'
 import { AFTER_FINISH, NO_RESULT } from '../../messages/phrases.ts'
-import { isAnswered } from '../../state/branch.ts'
+import { type Branch, isAnswered } from '../../state/branch.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -283,15 +283,14 @@ async function waitForWork(
   isQuiet: (state: State) => boolean,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  let previous: number | null = null
-  while (isQuiet(replica.state) && signal?.aborted !== true) {
+  for (let previous: number | null = null; ;) {
+    if (!isQuiet(replica.state) || signal?.aborted === true) return false
     const expiry = await workExpiresAt(store, replica.id, replica.state).catch(() => null)
     if (expiry !== null && expiry === previous) return true
     previous = expiry
     const wait = Math.min(Math.max((expiry ?? Infinity) - Date.now(), WORK_TTL / 3), WORK_TTL)
     await waitWithin(wait, replica, (state) => !isQuiet(state), signal)
   }
-  return false
 }
 
 async function endFailedRun(replica: Replica, lease: HeldLease): Promise<void> {
@@ -469,7 +468,7 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
     })
   } else if (calls.length > 0) await execute(run, calls)
   else if (confirm.length > 0) return endWith([statusUpdate('waiting_for_confirmation')])
-  else if (isTurnOver(state.branch)) return !(await confirmStop(run))
+  else if (isTurnOver(state.branch)) return !(await confirmStop(run, isTurnOver))
   else if (hasNoPrompt(state.branch)) return endWith([statusUpdate('finished')])
   else {
     const end = runEnding(state, run.iterations, maxIterations, stuck)
@@ -480,6 +479,7 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
       const request = await withBodies(run, state)
       const condensing = await condense(run, request)
       if (condensing.next === 'end') return endWith(condensing.with)
+      if (condensing.next === 'stop') return !(await confirmStop(run, isReplied))
       if (condensing.next === 'ask') await callModel(run, request)
     }
   }
@@ -500,9 +500,9 @@ async function callModel(run: RunContext, known: State): Promise<void> {
 
 async function callLatest(run: RunContext, state: State): Promise<void> {
   const canCall = state.header.status === 'running' && !run.signal.aborted
-  // With a condenser, a condensation request alone needs no model.
-  const hasReply = run.condenser === null ? isTurnOver(state.branch) : isReplied(state.branch)
-  if (!canCall || hasReply || !isAnswered(state.branch) || nextPrompt(run, state) !== null) return
+  // A condensation request alone needs no model.
+  if (!canCall || isReplied(state.branch) || !isAnswered(state.branch) || nextPrompt(run, state) !== null)
+    return
   run.iterations += 1
   try {
     await callStep(run, state, [])
@@ -576,7 +576,7 @@ function hasBlockedStop({ log }: State): boolean | null {
 }
 
 /** Ends the turn after the final reply, unless a hook objects or a message has arrived. */
-async function confirmStop(run: RunContext): Promise<boolean> {
+async function confirmStop(run: RunContext, isOver: (branch: Branch) => boolean): Promise<boolean> {
   const { replica } = run
   const stop_hook_active =
     listens(run, 'Stop') &&
@@ -594,10 +594,10 @@ async function confirmStop(run: RunContext): Promise<boolean> {
   }
   await add(run, (state) => {
     const { status } = state.header
-    const isOver = isTurnOver(state.branch) && status !== 'finished' && !mustStop(run, state)
-    return [...events, ...(isOver ? [statusUpdate('finished')] : [])]
+    const mayFinish = isOver(state.branch) && status !== 'finished' && !mustStop(run, state)
+    return [...events, ...(mayFinish ? [statusUpdate('finished')] : [])]
   })
-  return replica.state.header.status === 'finished' && isTurnOver(replica.state.branch)
+  return replica.state.header.status === 'finished' && isOver(replica.state.branch)
 }
 
 function runEnding(
