@@ -123,7 +123,7 @@ export async function bundleLibrary(folder: string, options: BundleOptions): Pro
     ...output,
   })
   await bundle.close()
-  // Node and bundlers read the nearest package.json for each file, and the package's own is long.
+  // Node and bundlers read the nearest package.json for each file, so a short one saves time.
   writeFileSync(join(folder, 'package.json'), '{ "type": "module", "sideEffects": false }\n')
   mkdirSync(join(folder, 'cli'), { recursive: true })
   copyFileSync(join(ROOT, 'src/cli/sample.jsonl'), join(folder, 'cli/sample.jsonl'))

@@ -59,7 +59,7 @@ const PARSER_OPTIONS: NonNullable<ParseArgsConfig['options']> = {
   version: { type: 'boolean', short: 'V' },
 }
 
-// Not strict: the strict parser's messages are several sentences long, and it rejects `-x` as a value.
+// A strict parser would reject `-x` as a value, and its messages are several sentences long.
 const tokensOf = (argv: readonly string[]) =>
   parseArgs({ args: [...argv], options: PARSER_OPTIONS, strict: false, allowPositionals: true, tokens: true })
     .tokens

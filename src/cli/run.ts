@@ -157,7 +157,7 @@ async function showRecordings(
     if (page.json) {
       const { format, id, notes } = recording.session ?? {}
       const session = recording.session !== null && { session: { format, id, notes } }
-      // Everything that can fail runs before the first byte, so that no line has half a result and an error.
+      // Everything that can fail runs before the first byte is written, so that no error follows half a result.
       const value = maskSecrets({ ...fields, ...session, ...view.json(subject()) })
       await page.answer({ ...value, ...(laws !== null && { laws: laws.violations }) }, [])
     } else if (!isJunit) {
@@ -249,6 +249,6 @@ export async function runProcess(): Promise<void> {
     onStop,
   }
   const code = await run(process.argv.slice(2), io).catch(endOnError)
-  // Standard input may still be open, and work that ignores its signal would keep the process alive.
+  // Exit, because an open standard input, or work that ignores its signal, would keep the process alive.
   process.exit(code)
 }

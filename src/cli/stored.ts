@@ -70,7 +70,7 @@ const searchText: List<'search-text', TextHit> = {
     return items.map(({ conversationId, seq, role, timestamp, snippet, ranges }) => {
       const id = pad(shownId(conversationId, ids), ids)
       const lead = `  ${shownTime(timestamp)}  ${id}  ${`#${seq + 1}`.padStart(6)}  `
-      // Starts shortly before the first match, so that a narrow page shows the match.
+      // Start shortly before the first match, so that a narrow page shows the match.
       const text = glimpse(snippet.slice(Math.max(0, (ranges[0]?.[0] ?? 0) - 20)))
       return page.eventRow({ lead, described: { role, tone: 'text', subject: '', text } })
     })
@@ -233,7 +233,7 @@ async function post<T>(store: Store, path: string, body: object): Promise<T> {
         : detail.map(({ msg }) => msg.replace(/^Value error, /, '')).join('; ')
     throw new FileError('unexpected', message)
   } finally {
-    // Waits for background jobs. A job that deletes a sandbox is left to the service that runs the sandbox.
+    // Wait for background jobs. A job that deletes a sandbox is left to the service that runs the sandbox.
     await service.controlPlane.deletions.worker.settle()
     await engine.close()
   }

@@ -66,7 +66,7 @@ function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'inpu
       add({ line, fields: other, number: requests, isRequest: true })
     }
     let index = 0
-    // A request's elements are counted. A reply without its request has its line in the file.
+    // The elements of a request are numbered. A reply without its request keeps its line number.
     const next = (): number => (list === null ? line : (index += 1))
     const system = fields[promptField(fields)]
     if (textIn(system) !== '')

@@ -42,7 +42,7 @@ interface Span {
  * first user message begins a turn too. The children of a turn are a `chat` span for each reply and an
  * `execute_tool` span for each call with a result. The span of a background call lasts until the call is
  * completed. The turns of a tree's subagents (see `Conversation.tree`) are children of the `execute_tool` span
- * of the call that started the subagent, or of the parent's first turn if this call has no result.
+ * of the call that started the subagent, or of the parent's first turn if this call is unknown or has no result.
  *
  * The ids of spans depend only on the log, so that a trace can be sent twice without duplicates. An event
  * without a time gets the time of the previous event. O(path).

@@ -70,7 +70,7 @@ export function quoted(text: string): string {
   return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown
 }
 
-// Characters that a terminal or a line reader may act upon, and JSON.stringify does not escape.
+// Characters that a terminal or a line reader may act upon, and that JSON.stringify does not escape.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
 /** Returns the JSON of a masked value. Also masks an `encrypted_content` inside a string. */

@@ -82,7 +82,7 @@ function extended<T extends Uint8Array | Int32Array | Float64Array>(array: T, st
 }
 
 function startsOf(units: readonly Unit[], same: number, known: Int32Array | undefined): Int32Array {
-  // Earlier starts are known. Begins at the last independent unit before the first difference.
+  // Earlier starts are known, so begin at the last independent unit before the first difference.
   let from = Math.max(0, Math.min(same, units.length) - 1)
   while (from > 0 && !isNoReply(units[from] as Unit)) from -= 1
   const starts = extended(new Int32Array(units.length), known?.subarray(0, from))

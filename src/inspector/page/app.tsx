@@ -55,7 +55,7 @@ function useFindings({ replayed }: Session): readonly Finding[] | null {
       set(findingsOf(replayed))
       setOf(replayed)
     }
-    // Waits until the page is drawn and idle: the search cannot be interrupted.
+    // Wait until the page is drawn and idle, because the search cannot be interrupted.
     const timer = setTimeout(
       () => (typeof requestIdleCallback === 'function' ? requestIdleCallback(look) : look()),
       200,
@@ -133,7 +133,7 @@ interface AppProps {
 
 export function App({ session, family, head }: AppProps): ComponentChild {
   const [position, go] = usePlace(session)
-  // Read once: the page rewrites the address.
+  // Read the linked event only once, because the page rewrites its address.
   const [missing] = useState(() => (linkedPlace(session) === null ? named('event') : null))
   const [tab, setTab] = useState<Tab>('view')
   const [form, setForm] = useState<Form>('anthropic')
@@ -183,7 +183,7 @@ export function App({ session, family, head }: AppProps): ComponentChild {
       return <ViewPanel reader={reader} state={state} reading={read} budgetCut={line?.cut ?? 0} />
     return tab === 'event' ? <EventPanel reader={reader} isSettled={settled === state} /> : resting
   }
-  // Rendered again only when their inputs change, not at each step.
+  // The tools are rendered again only when their inputs change, not at each step.
   const count = matches === null ? lengthOf(session) : matches.length
   const tools = useMemo(
     () => <LogTools session={session} filter={filter} setFilter={setFilter} count={count} />,
@@ -287,7 +287,7 @@ function moveTab(event: KeyboardEvent, from: Tab, setTab: (tab: Tab) => void): v
 function usePlace(session: Session): [number, Reader['go']] {
   const count = lengthOf(session)
   const [position, set] = useState(() => linkedPlace(session) ?? count)
-  // A ref, because keys arrive faster than the page is drawn.
+  // The position is in a ref, because keys arrive faster than the page is drawn.
   const latest = useRef(position)
   const go = useCallback(
     (to: number | ((from: number) => number)) => {

@@ -7,7 +7,7 @@ import { type Entry, kindOf } from '../../log/entry.ts'
 import { glimpse, hideSecrets, safe } from '../glimpse.ts'
 import type { Family, Reader } from './session.ts'
 
-// Made once: creating a formatter is slower than formatting.
+// The formatter is created once, because creating it is slower than formatting.
 const NUMBERS = new Intl.NumberFormat('en')
 
 export const digits = (count: number): string => NUMBERS.format(Math.round(count))
@@ -139,7 +139,7 @@ function copiedByHand(text: string): boolean {
   return done
 }
 
-// Functions, not components: the page shows hundreds of them, and a component costs more than its elements.
+// These are functions, because the page shows hundreds of them, and a component costs more than its elements.
 
 export const roleOf = ({ tone, role }: Described): ComponentChild => (
   <span class={`role tone-${tone}`}>{role}</span>

@@ -64,7 +64,7 @@ function Conversations({ titles, password }: ConversationsProps): ComponentChild
     })
     return () => ended.abort()
   }, [index])
-  // Finds subagents that were opened in the meantime.
+  // Find subagents that were opened in the meantime.
   useEffect(() => {
     const look = (): void =>
       void listPage(password).then(

@@ -143,7 +143,7 @@ export function sessionOf(replayed: Replayed): Session {
   return {
     replayed,
     lanes: { tree: lanesOf(last), calls: callLanesOf(last) },
-    // Computed on demand: only two of the tabs need the requests.
+    // The requests are computed on demand, because only two of the tabs need them.
     get asks() {
       return (asks ??= asksOf(replayed))
     },

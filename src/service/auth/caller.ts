@@ -49,7 +49,7 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
     if ((await hashes).length === 0) return { type: 'open' }
     if (credential === null) return null
     const hash = await sha256(credential.text)
-    // Compares with every key, so that the time reveals nothing.
+    // Compare with every key, so that the duration reveals nothing.
     const isSame = (await hashes).map((known) => isSameHash(known, hash))
     if (isSame.includes(true)) return { type: 'session' }
     const key = (await keys?.find(credential.text)) ?? null

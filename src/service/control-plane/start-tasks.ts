@@ -336,7 +336,7 @@ export class StartTasks {
     }
     if ((await store.listConversations({ sandboxId, limit: 1 })).items.length > 0) return
     await sandboxes.delete(sandboxId).catch((error: unknown) => {
-      // Another process may have deleted it.
+      // Another process may have deleted the sandbox.
       if (!isUnknown(error)) throw error
     })
   }

@@ -467,7 +467,7 @@ export class Runs {
         await this.ended(id, Math.min(wait, Math.max(CHECK_INTERVAL, expiryOf(error) - Date.now())))
         return false
       }
-      // The active run has yet to handle the message.
+      // Callers need not wait: the active run has a lease, and will handle the message.
       if (isLatest()) release(command)
       // The run of another process may be dead; then its lease expires.
       return (this.has(id) || (await isHandledByOtherRun(conversation, from, expiryOf(error)))) && isDone()

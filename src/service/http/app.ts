@@ -173,7 +173,7 @@ async function readBody(body: BodySpec<unknown>, request: Request, maxBytes: num
       position === '' ? 'The body is not JSON' : `The body is not JSON from character ${position} on`
     return { errors: [notJson(why)] }
   }
-  // Rejects nesting that no schema could traverse, and numbers that JSON cannot represent.
+  // Reject nesting that no schema could traverse, and numbers that JSON cannot represent.
   const issues = freezeJson(value)
   if (issues.length === 0) return body.read(value)
   return {
@@ -240,7 +240,7 @@ export function streamOf(pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint
       else controller.enqueue(value as Uint8Array<ArrayBuffer>)
     },
     cancel() {
-      // Not awaited, because `return` resolves only at the next piece.
+      // Do not await `return`, because it resolves only at the next piece.
       void Promise.resolve(pieces.return?.()).catch(() => undefined)
     },
   })

@@ -133,7 +133,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): SandboxProvi
       const sandbox = live.get(id)
       await commands.end(id)
       await sandbox?.close('MISSING', null)
-      // Tries again when another process adds or removes files in the folder at the same time.
+      // Retry if another process adds or removes files in the folder at the same time.
       if (isName(id)) await rm(folderOf(id), { recursive: true, force: true, maxRetries: 10 })
       live.delete(id)
     },

@@ -247,7 +247,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
     socket.end(rawResponse(status))
   })
-  // Longer than load balancers keep an idle connection.
+  // The timeout is longer than load balancers keep an idle connection.
   server.keepAliveTimeout = 65_000
   await bind(server, host, port)
   const { port: bound, address, family } = server.address() as AddressInfo

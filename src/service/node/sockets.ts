@@ -119,7 +119,7 @@ class Connection {
     if (socket.readyState !== socket.OPEN) return
     const resume = channel.resume()
     socket.close(code, clip(reason, 120 - resume.length) + resume)
-    // Reads the client's last frames, even if reading was paused.
+    // Read the client's last frames, even if reading was paused.
     socket.resume()
     const closeTimeout =
       this.#access === null ? Math.min(limits.closeTimeout, SHORT_GRACE) : limits.closeTimeout
@@ -295,7 +295,7 @@ class Inbox {
       if (!this.#isOpen || this.#frames.length >= MAX_FRAMES || this.#queued >= MAX_BYTES) socket.pause()
       this.#wake()
     })
-    // Counts the bytes of unfinished frames, which the WebSocket library does not report. This listener runs
+    // Count the bytes of unfinished frames, which the WebSocket library does not report. This listener runs
     // before the library's.
     raw.on('data', ({ byteLength }: Buffer) => {
       if (this.#isWhole) this.#finish()

@@ -65,7 +65,7 @@ async function make(root: string, parts: readonly string[]): Promise<void> {
       const next = await openDirectory(target).catch(async (error: NodeJS.ErrnoException) => {
         const stats = await lstat(target)
         if (stats.isSymbolicLink()) throw new HttpProblem(403, 'The path contains a symbolic link.')
-        // It was a link or a file before.
+        // The path was a file or a link when it was opened, and is a directory now.
         if (error.code === 'ENOTDIR' && stats.isDirectory()) throw new HttpProblem(...CHANGED)
         throw error
       })
