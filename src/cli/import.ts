@@ -354,7 +354,7 @@ async function append(
   if (stored?.id === headMove(conversation, expected, value).id)
     return append(store, conversation, batch, expected + 1)
   const why =
-    expected === 0 ? 'which was imported from another file' : 'perhaps because a reply was incomplete then'
+    expected === 0 ? 'which was imported from another file' : 'perhaps because a stored reply is incomplete'
   throw new FileError(
     'other_log',
     `line ${batch[0]?.line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +

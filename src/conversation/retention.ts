@@ -146,7 +146,7 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
   const olderThan = limitOf('olderThan', options.olderThan)
   const keepLast = limitOf('keepLast', options.keepLast)
   if (olderThan === null && keepLast === null)
-    invalidArgument('olderThan', 'or `keepLast` must be a number: without both, nothing would be deleted')
+    invalidArgument('olderThan', 'or `keepLast` must be a number. Pass at least one of them')
   const { signal, ...filter } = options
   const query = queryOf(filter)
   const oldest = olderThan === null ? null : now - BigInt(olderThan) * 1000n

@@ -179,7 +179,7 @@ function checkCondensation({ above, entry, before }: LogStep, report: Report): v
     }
   if (first !== null) {
     const count = unlisted === 1 ? 'another event is' : `${unlisted} other events are`
-    const what = `the condensation lists only part of a unit or stretch, so ${count} forgotten, too, first ${quote(first)}`
+    const what = `the condensation lists only part of a unit or stretch, so ${count} removed, too, beginning with ${quote(first)}`
     report('V3', entry, `${what}; a correct server condenses between cut points`)
   } else if (plan.summaryIndex !== null) {
     // The offset counts view events except the listed ones, and must be at a border of stretches.
@@ -309,7 +309,7 @@ function checkFinished({ branch }: State, status: Entry, report: Report): void {
     report('I7', status, `the run finished, although the last reply ${quote(id)} was ${early}; ${should}`)
   } else if (event?.kind === 'MessageEvent' && event.source !== 'agent' && isPrompted(branch)) {
     const should = 'a correct server calls the model again'
-    report('I2', status, `the run finished before a final reply read the message ${quote(id)}; ${should}`)
+    report('I2', status, `the run finished without a reply to the message ${quote(id)}; ${should}`)
   }
 }
 
@@ -374,7 +374,7 @@ function watchCalls(report: Report, ended: boolean): LawWatch {
       if (start !== null && !isCutOff(event)) {
         for (const call of firstPending(start.head === null ? null : start.head.branch.pendingCalls)) {
           if (call.entry.event.llm_response_id !== start.responseId)
-            unfinished(call, 'P8', entry, 'when the model is asked again')
+            unfinished(call, 'P8', entry, 'when the model is called again')
         }
       }
       const responseId = responseIdOf(event)

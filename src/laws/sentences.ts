@@ -23,7 +23,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   P4: 'A tool result that ends no call is dropped: it is outside of the view and listed with its reason. A legal log has no dropped result.',
   P5: 'A tool result never reaches a call on another branch.',
   P6: "No call is executed twice without a user's approval in between, whichever process runs the conversation, dies, loses the lease or claims it. The exception is a call that its step allows to be repeated: if the call has no result on its branch, it can be executed again in a later run or after HEAD moved back. The log contains the start of an execution before the execution.",
-  P7: 'No call is executed without an approval if the policy of the conversation or of the run requires one. The policy at the start of the call counts, and is applied to all calls of its reply. An approval counts once.',
+  P7: "No call is executed without an approval if the policy of the conversation or of the run requires one. The policy at the start of the call counts, and is applied to all calls of the call's reply. An approval counts once.",
   P8: 'The model is never called while the branch has pending calls. After a final reply, it is called only if something with content follows the reply. Only pending calls are executed.',
   P9: 'An interrupt of a run gives every pending call of the branch a tool result, in its own batch.',
   P10: 'After recover() has recovered a conversation, no call on the branch is pending, and the status is error.',

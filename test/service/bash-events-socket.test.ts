@@ -173,7 +173,7 @@ it('the service accepts 50 readers, and another one after a reader leaves', asyn
   await Promise.all(clients.map((client) => outputOf(client, id)))
   expect(await connect().closed).toEqual({
     code: CLOSE.busy,
-    reason: 'Too many clients read bash events. Try again later.',
+    reason: 'Too many clients are reading bash events. Try again later.',
   })
   clients[0]?.socket.close()
   await clients[0]?.closed

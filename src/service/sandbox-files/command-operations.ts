@@ -118,7 +118,7 @@ export class Commands {
    */
   follow(includeStored: boolean, signal: AbortSignal): AsyncGenerator<CommandEvent, void, undefined> {
     if (this.#readers.size >= MAX_READERS)
-      throw new HttpProblem(429, 'Too many clients read bash events. Try again later.')
+      throw new HttpProblem(429, 'Too many clients are reading bash events. Try again later.')
     const reader: Reader = { wake: null }
     this.#readers.add(reader)
     signal.addEventListener('abort', () => {

@@ -65,7 +65,7 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
     checkName('id', id)
     const name = `${collection}\n${id}`
     if (named.has(name))
-      invalidArgument('changes', `must name an item at most once; ${id} of ${collection} appears twice`)
+      invalidArgument('changes', `must not contain an item twice; ${id} of ${collection} is repeated`)
     named.add(name)
     if (expected !== null)
       checkInteger('expected', expected, 1, Number.MAX_SAFE_INTEGER, null, invalidArgument)
@@ -122,7 +122,7 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
   checkOptionNames(query, 'by value from below descending cursor limit')
   if (!isLegalId(collection)) invalidQuery('collection', `must be ${ID_RULE}`)
   const by = checkText('by', query.by)
-  if (by !== null && !KEY_NAME.test(by)) invalidQuery('by', 'must be a valid name of an item key')
+  if (by !== null && !KEY_NAME.test(by)) invalidQuery('by', 'must match [a-z][a-z0-9_]{0,39}')
   const filter = {
     by,
     value: checkValue('value', query.value),

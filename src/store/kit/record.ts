@@ -283,7 +283,7 @@ export function checkCreatedAt(input: Given): bigint | undefined {
   if (input === undefined) return undefined
   const instant = typeof input === 'string' ? parseInstant(input) : undefined
   if (instant === undefined || instant < YEAR_0 || instant >= YEAR_10000)
-    return invalidArgument('createdAt', 'must be a date and time in ISO 8601, of the years 0 to 9999')
+    return invalidArgument('createdAt', 'must be a date and time in ISO 8601, in the years 0 to 9999')
   return instant
 }
 
