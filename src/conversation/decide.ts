@@ -317,7 +317,7 @@ export function callsOfLostRun(state: State): ReadonlySet<string> {
     const entry = entries.get(from)
     if (entry === undefined || eventKindOf(entry) !== 'ConversationStateUpdateEvent') continue
     const { event } = entry
-    // An evicted update can be any update.
+    // An evicted update may be the one that set the status.
     if (event?.kind !== 'ConversationStateUpdateEvent') return NO_IDS
     if (event.key !== 'execution_status') continue
     if (event.value !== 'running') return NO_IDS

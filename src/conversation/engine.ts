@@ -103,8 +103,8 @@ export interface Engine {
   deleteConversations(filter: DeletionFilter, options?: DeletionOptions): Promise<DeletionReport>
   /**
    * Removes conversations that have not changed for `olderThan` milliseconds of the engine's clock, except
-   * the `keepLast` most recently changed. Subagents' conversations are removed with their parent, forks are
-   * not; a conversation with an active run stays. Only one process at a time removes conversations; other
+   * the `keepLast` most recently changed. Subagents' conversations are removed with their parent, but forks
+   * are not. A conversation with an active run stays. Only one process at a time removes conversations; other
    * callers get null. After a crash, another process can continue once `options.leaseTtl` has passed.
    * O(conversations that the filter scans, and what is removed).
    * @throws ColloquyError `invalid_argument`, `invalid_query`; the reason of `options.signal` if it is

@@ -252,7 +252,7 @@ export class Replica {
           ({ log }) => (findEventIn(log, recordId) === undefined ? [record] : []),
           { depends: true },
         )
-        // Even if the erasure was already recorded.
+        // Needed even if the erasure was already recorded.
         await this.#inOrder(() => this.#startOver())
         return records
       } catch (error) {

@@ -275,7 +275,7 @@ export class SharedReplies {
     }
   }
 
-  /** Ignores errors of the store, which only delay text. */
+  /** Runs work in order. Ignores errors of the store, which only delay text. */
   #inOrder(work: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(work).catch(() => undefined)
     return this.#last
@@ -284,7 +284,7 @@ export class SharedReplies {
 
 const headIn = (body: object): Head => body as Head
 
-/** Returns the number of removed items. */
+/** Removes a conversation's shared reply. Returns the number of removed items. */
 export async function dropShared(items: Items, id: string): Promise<number> {
   const head = await items.getItem(HEADS, id)
   if (head === null) return 0

@@ -62,7 +62,7 @@ function checkEvent(value: unknown, index: number, lead = `Invalid event at inde
 /**
  * Adds missing ids and times (D15). Events whose id is in `known` stay unchanged, because the store compares
  * them with the stored events.
- * @param last time of the log's last event
+ * @param last the time of the log's last event
  */
 export function stampEvents(
   events: readonly Event[],

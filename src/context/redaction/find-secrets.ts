@@ -132,7 +132,7 @@ function base64Run(text: string, from: number, to: number): [start: number, end:
   return [start, to + (BASE64_REST.exec(text)?.[0].length ?? 0)]
 }
 
-/** For each alignment, the base64 digits that depend only on the secret's bytes. */
+/** Returns, for each alignment, the base64 digits that depend only on the secret's bytes. */
 function base64Forms(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret)
   return [0, 1, 2].flatMap((offset) => {

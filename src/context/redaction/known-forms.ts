@@ -110,7 +110,7 @@ export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   }
 }
 
-/** If the regex engine's stack overflows on a long text, the whole text is a hit. */
+/** Reports the matches. If the regex engine's stack overflows on a long text, the whole text is a hit. */
 function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
   try {
     for (const { index, 0: match, indices } of text.matchAll(pattern)) {
@@ -194,7 +194,7 @@ export function secretFields(names: readonly string[]): IsSecretField {
   }
 }
 
-/** A mask in a key becomes the part `0`, which no name has. */
+/** Divides a key into parts. A mask becomes the part `0`, which no name has. */
 const nameParts = (key: string): string[] =>
   (unmasked(key).match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lm}]+|\d+/gu) ?? []).map((word) =>
     word.toLowerCase(),

@@ -53,7 +53,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** Null if the text contains a literal secret, because a sealed text with a mask would be useless. */
+/** Returns a sealed text; null if it contains a literal secret, because with a mask it would be useless. */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 
@@ -129,7 +129,7 @@ function jsonKeys(text: string): ReadonlySet<string> {
   return keys
 }
 
-/** Null if the token is sealed and stays unchanged. */
+/** Redacts a token. Null if it is sealed and stays unchanged. */
 function redactToken(token: string, level: Level | undefined, rules: RedactionRules): string | null {
   if (!token.startsWith('"')) {
     const mask = redactNumber(token, rules)

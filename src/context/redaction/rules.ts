@@ -70,7 +70,7 @@ export function redactionRules(options: RedactionOptions = {}): RedactionRules {
   })
 }
 
-/** The message of an error must not quote the secret. */
+/** Returns a secret trimmed. The message of an error must not quote it. */
 function checkSecret(text: string, index: number): string {
   const secret = text.trim()
   if (secret.length < MIN_SECRET)

@@ -87,14 +87,14 @@ export async function holdLease(
 const BRIEF = 'brief-'
 
 /**
- * Returns the owner of a brief lease, which a recovery holds, for example. While a brief lease is held, a run
+ * Returns an owner for a brief lease, such as the lease of a recovery. While a brief lease is held, a run
  * waits and does not fail with `already_running` (law I5).
  */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
-/** Maximum number of waits for a brief lease, about two seconds. Then its owner is probably dead. */
+/** Maximum number of waits for a brief lease. After them, about two seconds, its owner is probably dead. */
 const MAX_WAITS = 50
 
 async function acquire(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {

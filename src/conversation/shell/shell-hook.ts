@@ -67,7 +67,7 @@ function runCommand(command: Command, stdin: string, abort: AbortSignal): Promis
     abort.removeEventListener('abort', onAbort)
     forget(child)
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
-    // Only a process that survives SIGKILL is left here. Node may exit without it.
+    // Only a process that survives SIGKILL is left here. Node need not wait for it.
     child.unref()
     resolve({ how, ...none, ...exit, ...(how === 'not_started' && { cause }) })
   }

@@ -157,7 +157,7 @@ function setUp(database: SqliteDatabase, { synchronous, readOnly, fullText }: Se
 /** Version of the schema, stored in a table of its own, because the database may have other tables. */
 const VERSION = 1
 
-/** If several processes open a database at once, only one of them creates the schema. */
+/** Creates the schema if it is missing. If several processes open a database at once, only one creates it. */
 function createSchema(connection: Connection, readOnly: boolean): void {
   if (isCreated(connection)) return
   if (readOnly)
@@ -349,7 +349,7 @@ export class Connection {
     }
   }
 
-  /** @throws the work's or driver's error, or `PartlyWritten` after an unsaved change. */
+  /** Runs a part. @throws the work's or driver's error, or `PartlyWritten` after an unsaved change. */
   #part<T>(work: () => Work<T>, isSaved: boolean): T {
     if (!isSaved) {
       this.#hasWritten = false
