@@ -46,7 +46,7 @@ const OBSERVATION: Shape = {
   inner: [['content', 'each', contentShapeOf]],
 }
 
-/** The defaults of interface 2.2 by kind; the default source is in the kinds table. */
+/** The defaults of interface 2.2 by kind; the default source is in the kind table. */
 const SHAPES: { readonly [K in EventKind]?: Partial<Shape> } = {
   ACPToolCallEvent: { defaults: { is_error: false } },
   Condensation: { defaults: { forgotten_event_ids: [] } },

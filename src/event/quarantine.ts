@@ -11,7 +11,7 @@ export interface Quarantined {
   readonly quarantined: true
   readonly raw: string
   readonly issues: readonly Issue[]
-  /** The line's id, if it is legal and `parent_id` can be read. A line with an id is in the tree. */
+  /** The line's id, if it is legal and `parent_id` can be read. A line with a new id is in the tree. */
   readonly id?: string
   readonly parent_id?: string | null
   readonly event_kind?: string

@@ -18,7 +18,7 @@ export interface Kind {
   readonly signed?: string
   /**
    * Further fields that are sent back. Without `namedBy`, the standard fields are sent back, too; with
-   * `namedBy`, the field that names the part.
+   * `namedBy`, the field that names the part is sent back, too.
    */
   readonly more?: Readonly<Record<string, Shape<unknown>>>
 }

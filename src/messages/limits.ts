@@ -8,7 +8,7 @@ import type { JsonObject, Content, OpenPart } from '../event/shapes.ts'
 import type { Shape } from './shape.ts'
 
 export interface IdForm {
-  /** Global pattern of the characters that the provider refuses. */
+  /** Pattern of the characters that the provider refuses, with the flag `g`. */
   readonly illegal: RegExp
   readonly maxLength: number
 }

@@ -108,7 +108,7 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
 }
 
 /**
- * Returns a thought, or null for a reply of another grammar, because some providers refuse its signatures.
+ * Returns a thought; null for a reply of another grammar, whose signatures some providers refuse.
  */
 export function thoughtAt(
   { reply, thinking_blocks }: AssistantMessage,

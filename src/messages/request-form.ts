@@ -39,7 +39,7 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Objects are not converted, because one may have no usable `toString`. */
+/** Does not convert an object, because it may have no usable `toString`. */
 export const label = (value: unknown): string =>
   typeof value === 'object' ? 'an object or null' : String(value)
 

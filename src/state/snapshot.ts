@@ -147,7 +147,7 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
  * In the result, `lacking` has the positions of the bodies that must be read from the log.
  */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
-  // Nonsense with a valid checksum throws.
+  // Reading invalid data with a valid checksum throws.
   return attempt(() => readParts(parts, conversationId), null)
 }
 

@@ -265,7 +265,7 @@ function stepToolOf(name: string, tool: AiSdkTool): StepTool {
 }
 
 /**
- * Returns the tool without `execute` or `needsApproval`. @throws ColloquyError `invalid_argument` if nothing
+ * Returns the tool without `execute` and `needsApproval`. @throws ColloquyError `invalid_argument` if nothing
  * would execute the tool, or if the tool needs approval, because the SDK would not request an approval.
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {

@@ -109,7 +109,7 @@ export type ToolOutput =
   | void
   | LaterResult
 
-/** Returns the last value of a generator. Streams are iterable too, but have other tags. */
+/** Returns the last value of an async generator, and other output unchanged, even an iterable stream. */
 export async function finalOutput(output: ToolOutput): Promise<ToolOutput> {
   return Object.prototype.toString.call(output) === '[object AsyncGenerator]' ? lastOf(output) : output
 }

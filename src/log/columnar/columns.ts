@@ -79,8 +79,8 @@ export const int32sOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32A
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 
 /**
- * Serializes texts as two sections. The first has the common encoding and the end of each text; the second
- * has the joined texts. O(length).
+ * Serializes texts as two sections. The first has the encoding of all texts, and the end of each text; the
+ * second has the joined texts. O(length).
  */
 export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
   const ends = new Int32Array(texts.length + 1)

@@ -25,7 +25,7 @@ interface ArgumentPieces {
 
 type Path = readonly (string | number)[]
 
-/** O(piece). The objects have no prototype, so that any field name is safe. */
+/** Joins the pieces of a call's arguments. O(piece). No object has a prototype, so any field name is safe. */
 function argumentPieces(): ArgumentPieces {
   const root = newObject()
   let isOpen = true

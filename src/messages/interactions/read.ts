@@ -41,7 +41,7 @@ export const fromInteractions = replyReader<InteractionsReply>(LIMITS, (raw, bro
   const parts = readParts(steps, ending, (step, isCutOff) => {
     const { type } = step
     if (type === 'function_result') return []
-    // A thought that is not sent must not join the outputs around it.
+    // If the thought is not sent, the outputs around it must stay separate.
     if (type === 'thought') return thoughtPart(step)
     const followsOutput = before === 'model_output'
     before = type

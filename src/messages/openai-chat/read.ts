@@ -94,7 +94,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     const sameId = id === '' ? undefined : byKey.get(`${index} ${id}`)
     const sameIndex = index !== '' ? byKey.get(index) : id === '' ? calls.at(-1) : undefined
     const known = sameId ?? sameIndex
-    // A second name after complete arguments is another call, too.
+    // A second name after complete arguments begins another call, too.
     const isOther =
       known !== undefined &&
       name !== '' &&

@@ -149,7 +149,7 @@ function streamedItems() {
     const known = named ?? byIndex.get(index)
     const call = stringOf(item['call_id'])
     const knownCall = known === undefined ? '' : callIdOf(known)
-    // Another id after the end of an item is another item: some servers give all items one index.
+    // After the end of an item, another id means another item: some servers give all items one index.
     const isNext = named === undefined && id !== '' && known?.isEnded === true
     const isSame =
       known !== undefined &&

@@ -68,7 +68,7 @@ function replyItems(
     texts = []
   }
   const addReasoning = (item: ReasoningItemModel, position: number): void => {
-    // An item that cannot be sent followed the previous reasoning.
+    // The item after the previous reasoning could not be sent.
     if (reasonedUpTo < position && items.at(-1)?.block.type === 'reasoning') items.pop()
     reasonedUpTo = position + 1
     const isSent = keepsSigned && position < last && isSendable(item) && isNew(item.id ?? '')
@@ -278,7 +278,7 @@ function start(input: ResponsesItem[], newMap: NewMap) {
     isWorking && (calls.get(call) as { readonly async?: boolean } | undefined)?.async === true
   return {
     piece: (piece: Piece): Piece | ResponsesItem => piece,
-    // The provider knows that an async call is still working: it has no output until it is completed.
+    // Leaves out working results: for the provider, an async call without an output is still working.
     move: ({ results }: AssistantTurn) => ({
       results: results.filter((result) => !isWaiting(result)),
       pieces: [],
