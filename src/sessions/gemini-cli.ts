@@ -446,7 +446,7 @@ function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<s
   if (result !== null && result !== undefined)
     for (const part of resultsIn(result)) {
       const isOthers = part.callId !== null && part.callId !== id && ids.has(part.callId)
-      if (isOthers) twice.push('a result inside that of another call')
+      if (isOthers) twice.push("a result inside another call's result")
       else content.push(...part.content)
     }
   const isShown = resultDisplay !== null && resultDisplay !== undefined && resultDisplay !== ''

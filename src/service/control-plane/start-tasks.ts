@@ -270,8 +270,8 @@ export class StartTasks {
   }
 
   /**
-   * Starts a task, and yields the task after each step until it is over or this process stops. @throws as
-   * `create`.
+   * Starts a task. Yields the task whenever its status changes, until it is over or this process stops.
+   * @throws as `create`.
    */
   async follow(request: StartRequest): Promise<AsyncGenerator<StoredTask, void, undefined>> {
     const job = await this.#add(request)

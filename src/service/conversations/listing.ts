@@ -42,7 +42,7 @@ export async function listPage(
 export const exact = withDefault(boolean(), false)
 
 export const COUNTED = {
-  description: `The number of results of a search, counted to ${MAX_COUNTED} unless \`exact\` is true; the header X-Count is \`exact\`, or \`at-least\` if there may be more`,
+  description: `The number of results of a search, counted up to ${MAX_COUNTED} unless \`exact\` is true; the header X-Count is \`exact\`, or \`at-least\` if there may be more`,
   returns: { type: 'integer' },
 } as const
 
