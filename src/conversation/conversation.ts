@@ -175,8 +175,8 @@ export class Conversation {
    * Pass `expected` if the events depend on a version of the log. If another process has appended first, the
    * append throws `version_conflict`: read `state()` and retry. Without `expected`, the events are appended
    * after the events of other writers. The result of a call on another branch is appended to that branch, and
-   * HEAD stays. `within` writes your own rows in the same transaction: see `AppendOptions.within`. O(log n)
-   * per event.
+   * HEAD does not move. `within` writes your own rows in the same transaction: see `AppendOptions.within`.
+   * O(log n) per event.
    * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`,
    *   `unknown_parent`, `unknown_event`.
    */
@@ -337,8 +337,8 @@ export class Conversation {
   /**
    * Waits until the conversation has one of these statuses, and returns its state. Returns at once if it
    * already has one of them.
-   * @throws ColloquyError `closed` when the engine closes, `invalid_argument` for an unknown status; the
-   *   reason of `signal` if it is aborted first. For a time limit pass `AbortSignal.timeout(ms)`.
+   * @throws ColloquyError `closed` when the engine closes, `invalid_argument` for no status or an unknown
+   *   one; the reason of `signal` if it is aborted first. For a time limit pass `AbortSignal.timeout(ms)`.
    */
   async waitFor(
     status: Status | readonly Status[],

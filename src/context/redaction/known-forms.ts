@@ -155,7 +155,7 @@ function endOfKeyLines(text: string, from: number): number {
   return end
 }
 
-/** The fields whose values are masked by default. */
+/** The fields whose texts are masked by default. */
 export const SECRET_FIELDS: readonly string[] = Object.freeze([
   'password',
   'passwd',

@@ -24,7 +24,7 @@ export interface RedactionOptions {
   readonly patterns?: readonly RegExp[]
   /** Well-known forms of secrets: all (default), none, or some by name. */
   readonly builtIn?: boolean | readonly BuiltInPattern[]
-  /** Names of fields whose texts are masked. The case of names is ignored. Default: `SECRET_FIELDS`. */
+  /** Names of fields in which texts and lists of texts are masked. Ignores case. Default: `SECRET_FIELDS`. */
   readonly fields?: readonly string[]
   /** Key with which different secrets get different masks. Without a key, all masks are equal. */
   readonly key?: string | Uint8Array
@@ -42,7 +42,7 @@ export interface RedactionRules {
 }
 
 /**
- * Compiles rules for `redact`. Without options, the rules mask the well-known forms and the values of the
+ * Compiles rules for `redact`. Without options, the rules mask the well-known forms and the texts of the
  * default fields. O(size of the options).
  * @throws ColloquyError `invalid_rules` for an empty key, an unknown built-in pattern, and a secret that has
  *   fewer than 8 characters or is part of a mask's text.

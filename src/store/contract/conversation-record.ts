@@ -68,7 +68,7 @@ export interface UpdateOptions {
  * conversations without a parent; an empty `status`, conversations without a status.
  */
 export interface ConversationFilter {
-  /** Text that the title must contain, ignoring case. No wildcards. An empty string matches all titles. */
+  /** Text that the title must contain, ignoring case. No wildcards. An empty string requires any title. */
   readonly titleContains?: string
   readonly public?: boolean
   readonly parentConversationId?: string

@@ -393,7 +393,8 @@ export interface AppendOptions {
    * because both wait until `within` returns. In SQLite it must be synchronous; PostgreSQL awaits it, within
    * the store's `timeout`.
    * @throws `invalid_argument` if the store has no database, if the PostgreSQL client cannot hold a
-   *   transaction, if `within` returns a promise in SQLite, and if `within` ended the transaction.
+   *   transaction, if `within` returns a promise in SQLite, and if `within` ended the transaction, which may
+   *   then be committed.
    * @example
    * const within = (tx: { exec(sql: string): unknown }) => tx.exec("INSERT INTO note (text) VALUES ('Hello')")
    */
