@@ -219,7 +219,7 @@ export function sortTools(listed?: readonly (StepTool | ProviderTool)[]): Sorted
   for (const tool of executable) {
     const { name } = tool
     if (typeof name !== 'string' || name === '')
-      invalidArgument('tools', 'must not contain a tool without a name')
+      invalidArgument('tools', 'must contain only tools with a non-empty name')
     if (known.has(name)) invalidArgument('tools', `must not contain two tools with the name ${quote(name)}`)
     known.set(name, tool)
   }

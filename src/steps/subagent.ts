@@ -20,7 +20,7 @@ export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChi
 
 const TASK: JsonObject = {
   type: 'object',
-  properties: { task: { type: 'string', description: 'What to do, with all that is needed for it.' } },
+  properties: { task: { type: 'string', description: 'The task, with all required information.' } },
   required: ['task'],
 }
 

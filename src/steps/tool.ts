@@ -193,7 +193,7 @@ export async function checkArguments(
   if (!isStandardSchema(parameters)) return { args }
   const result = await parameters['~standard'].validate(args)
   if (result.issues === undefined) return { args: result.value as JsonObject }
-  return { issues: `its arguments do not fit. ${result.issues.map(sentenceOf).join(' ')}` }
+  return { issues: `its arguments do not fit the schema. ${result.issues.map(sentenceOf).join(' ')}` }
 }
 
 function sentenceOf({ message, path = [] }: SchemaIssue): string {

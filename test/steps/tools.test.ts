@@ -187,7 +187,9 @@ describe('tool arguments', () => {
     expect(input).toEqual([])
     expect(result).toMatchObject({ kind: 'AgentErrorEvent' })
     const { error } = result as { readonly error: string }
-    expect(error).toMatch(/^The call was not executed: its arguments do not fit\. n: .*\. name: .*\.$/)
+    expect(error).toMatch(
+      /^The call was not executed: its arguments do not fit the schema\. n: .*\. name: .*\.$/,
+    )
   })
 
   it('are not checked against a JSON Schema', async () => {
@@ -323,8 +325,12 @@ describe.each(Object.values(STEP_WIRES))('the tools option of $name', (wire) => 
     ['null in the list', [null], 'must be an array of tools'],
     ['text in the list', [toolOf(() => ''), 'x'], 'must be an array of tools'],
     ['a list in the list', [[]], 'must be an array of tools'],
-    ['no name', [toolOf(() => '', { name: undefined } as never)], 'must not contain a tool without a name'],
-    ['an empty name', [toolOf(() => '', { name: '' })], 'must not contain a tool without a name'],
+    [
+      'no name',
+      [toolOf(() => '', { name: undefined } as never)],
+      'must contain only tools with a non-empty name',
+    ],
+    ['an empty name', [toolOf(() => '', { name: '' })], 'must contain only tools with a non-empty name'],
     [
       'a repeated name',
       [toolOf(() => ''), toolOf(() => '')],
