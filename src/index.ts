@@ -1,4 +1,4 @@
-/** The main entry: the exports that most programs need. Each of them is also exported by another entry. */
+/** The main entry: the exports that most programs need. All except `memoryStore` are also exported by other entries. */
 
 export { Conversation } from './conversation/conversation.ts'
 export { createEngine, type Engine, type EngineOptions } from './conversation/engine.ts'

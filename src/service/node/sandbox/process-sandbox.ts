@@ -13,7 +13,7 @@ export interface ProcessSpec {
   readonly command: readonly string[] | null
   /**
    * Environment variables of the command. They can override PATH, HOME, LANG, LC_ALL, TZ and TMPDIR, but not
-   * PORT, SESSION_API_KEY, OH_SESSION_API_KEYS_0 and SANDBOX_ID, which the service sets. Default: none.
+   * PORT, SESSION_API_KEY, OH_SESSION_API_KEYS_0, SANDBOX_ID and COLLOQUY_SANDBOX_OWNER of the service. Default: none.
    */
   readonly initial_env?: Readonly<Record<string, string>>
   /** A folder within the sandbox's folder. Default: `workspace`. */
