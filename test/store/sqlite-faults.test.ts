@@ -375,6 +375,7 @@ describe('options of `sqliteStore`', () => {
     const invalid = [
       ['synchronous', 'off'],
       ['busyTimeout', -1],
+      ['busyTimeout', '5'],
       ...[0, -1, NaN, 2 ** 31, Infinity, '5', null].map((value) => ['pollInterval', value] as const),
     ] as const
     for (const [name, value] of invalid) {
@@ -416,9 +417,14 @@ describe('an open SQLite file', () => {
     replaced: (file, backup) => renameSync(backup, file),
   }
 
-  it.each(Object.entries(replaced))('rejects appends after it is %s', async (name, change) => {
+  it.each(
+    Object.entries(replaced).flatMap(([name, change]) => [
+      [name, 'path', change] as const,
+      [name, 'URI', change] as const,
+    ]),
+  )('rejects appends after it is %s, if it was opened by its %s', async (name, how, change) => {
     const file = FILES.next()
-    const store = await openWithEvent('node:sqlite', file)
+    const store = await openWithEvent('node:sqlite', how === 'URI' ? `file:${file}?mode=rwc` : file)
     const backup = `${file}.backup`
     const stored = sqliteStore({ file: backup })
     await stored.createConversation({ id: 'c' })

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
 import { invalidArgument } from '../../event/check-value.ts'
 import { ColloquyError } from '../../event/errors.ts'
 import { invalidWithin } from '../kit/errors.ts'
@@ -57,7 +58,8 @@ export function connectionSource(options: SqliteStoreOptions): ConnectionSource 
   const { file, database } = (options ?? {}) as { file?: unknown; database?: Partial<SqliteDatabase> }
   if (file === undefined ? typeof database?.prepare !== 'function' : typeof file !== 'string' || file === '')
     invalidArgument('file', 'must be the path of a file; or pass `database`, an open database')
-  if (!(busyTimeout >= 0)) invalidArgument('busyTimeout', 'must be 0 or more milliseconds')
+  if (typeof busyTimeout !== 'number' || !(busyTimeout >= 0))
+    invalidArgument('busyTimeout', 'must be 0 or more milliseconds')
   const settings = { synchronous, readOnly, busyTimeout, fullText }
   if (options.file !== undefined) return openedFile(pathOf(options.file), settings)
   return { open: async () => setUp(options.database, settings), reopens: false, busyTimeout }
@@ -67,15 +69,17 @@ type Settings = Required<Pick<SqliteStoreOptions, 'synchronous' | 'readOnly' | '
 
 function openedFile(file: string, settings: Settings): ConnectionSource {
   const isFile = file !== ':memory:'
+  // SQLite also accepts a URI, such as `file:a%20b.db?mode=rw`.
+  const path = /^file:/i.test(file) ? new URL(file, pathToFileURL(`${process.cwd()}/`)) : file
   let identity: string | null | undefined = null
   return {
     async open() {
       // A deleted file is not created again as an empty one.
-      if (identity !== null && identityOf(file) === undefined) throw moved(file)
+      if (identity !== null && identityOf(path) === undefined) throw moved(file)
       const database = await openFile(file, settings.readOnly)
       try {
         const connection = setUp(database, settings)
-        if (isFile) identity = identityOf(file)
+        if (isFile) identity = identityOf(path)
         return connection
       } catch (error) {
         database.close()
@@ -85,7 +89,7 @@ function openedFile(file: string, settings: Settings): ConnectionSource {
     close: ({ database }) => void database.close(),
     reopens: isFile,
     check() {
-      if (isFile && identityOf(file) !== identity) throw moved(file)
+      if (isFile && identityOf(path) !== identity) throw moved(file)
     },
     busyTimeout: settings.busyTimeout,
   }
@@ -95,7 +99,7 @@ function openedFile(file: string, settings: Settings): ConnectionSource {
 const pathOf = (file: string): string =>
   /^(?:[/\\]|[a-z]:|file:|:memory:$)/i.test(file) ? file : `${process.cwd()}/${file}`
 
-function identityOf(path: string): string | undefined {
+function identityOf(path: string | URL): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats && `${stats.dev} ${stats.ino}`
 }
