@@ -254,6 +254,19 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
     expect([answer.status, answer.body.detail[0]?.loc]).toEqual([422, loc])
   })
 
+  it('can be created with dates, as searches accept them', async () => {
+    const { status, body } = await create<Record<string, unknown>>(await open(), {
+      name: 'n',
+      not_before: '2999-01-01',
+      expires_at: '2999-01-02T00:00:00+02:00',
+    })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      not_before: '2999-01-01T00:00:00.000Z',
+      expires_at: '2999-01-01T22:00:00.000Z',
+    })
+  })
+
   it('are valid from not_before until just before expires_at, to the millisecond', async () => {
     let now = Date.parse('2026-01-01T00:00:00Z')
     const keys = apiKeys(STORES[name]?.() ?? memoryStore(), () => now)

@@ -1,6 +1,7 @@
-import { isInstant, parseInstant } from '../../event/time.ts'
+import { parseInstant } from '../../event/time.ts'
 import type { Caller } from './caller.ts'
 import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
+import { dateTime } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { MAX_ORG_ID, newKeyBody } from '../request-schema.ts'
 import { type ApiKeys, isWithin, type NewApiKey } from './api-keys.ts'
@@ -101,14 +102,9 @@ function orgOf({ headers }: Request): string | null {
 
 function readTime(name: string, input: string | null | undefined): string | null {
   if (input === undefined || input === null) return null
-  const micros = isInstant(input) ? parseInstant(input) : undefined
-  if (micros !== undefined) return new Date(Number(micros / 1000n)).toISOString()
-  throw invalid({
-    type: 'datetime_from_date_parsing',
-    loc: ['body', name],
-    msg: 'Input should be a valid datetime or date',
-    input: input,
-  })
+  const read = dateTime().read([input])
+  if ('wrong' in read) throw invalid({ loc: ['body', name], ...read.wrong })
+  return new Date(Number((parseInstant(read.value) ?? 0n) / 1000n)).toISOString()
 }
 
 function checkWindow({ not_before, expires_at }: Pick<NewApiKey, 'not_before' | 'expires_at'>): void {
