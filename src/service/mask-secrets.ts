@@ -116,7 +116,7 @@ function wordsOf(command: string): string[] {
   return words
 }
 
-/** Masks the values of options with a secret's name, such as `--token`. */
+/** Masks the values of options whose names indicate secrets, such as `--token`. */
 function shownArguments(list: readonly JsonValue[]): JsonValue[] {
   let option = ''
   return list.map((item) => {

@@ -74,7 +74,7 @@ const operation = operationsIn('Server')
 /** Options of `createService`. */
 export interface ServiceOptions {
   readonly engine: Engine
-  /** Service keys, which clients send as `X-Session-API-Key`. Without keys, anybody may call. */
+  /** Service keys, which clients send as `X-Session-API-Key`. Without keys, anybody may use the service. */
   readonly keys?: readonly string[]
   /** Returns the step that runs a conversation. Without it, conversations cannot run. */
   readonly agent?: Agent

@@ -596,8 +596,8 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
 }
 
 /**
- * Makes parts from older fields of a message. The order is reasoning, calls, text if all calls have results,
- * and otherwise reasoning, text, calls.
+ * Makes parts from older fields of a message. If all calls have results, the order is: reasoning, calls, text;
+ * otherwise: reasoning, text, calls.
  */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = listOfBlocks(content, 'text')

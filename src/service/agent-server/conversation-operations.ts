@@ -305,7 +305,7 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
-/** Returns null for a deleted conversation. Call sequentially: many open conversations may not fit into memory. */
+/** Describes a conversation; null if deleted. Call sequentially: many open conversations may not fit into memory. */
 async function describeIfThere(
   lifecycle: Lifecycle,
   input: string | ConversationRecord,

@@ -195,7 +195,7 @@ export class Sandboxes {
     })
   }
 
-  /** Returns whether the sandbox was resumed. */
+  /** Does what another process requested for a sandbox. Returns whether the sandbox was resumed. */
   async #sweep(id: string): Promise<boolean> {
     const record = (await this.#records.find(id))?.record ?? null
     if (record !== null && this.#isElsewhere(record.lease)) {

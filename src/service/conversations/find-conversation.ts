@@ -10,8 +10,8 @@ let lastTime = 0
 let counter = 0
 
 /**
- * UUID version 7 (RFC 9562): 48 bits of milliseconds, then a 12-bit counter from a random start. A process's
- * ids sort by creation, even when its clock stops or moves back.
+ * Returns a UUID of version 7 (RFC 9562): 48 bits of milliseconds, then a 12-bit counter from a random start.
+ * The ids of a process sort by creation, even when its clock stops or moves back.
  */
 export function newConversationId(now = Date.now()): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))

@@ -36,7 +36,7 @@ const alreadyRunning = (conversationId: string): ColloquyError =>
 
 class Slots {
   readonly #limit: number
-  /** Callers of each slot. All callers that request a conversation's run share one slot. */
+  /** The callers that hold each slot. All callers that request a conversation's run share one slot. */
   readonly #users = new Map<string | symbol, Set<object>>()
 
   constructor(limit: number) {

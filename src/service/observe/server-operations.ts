@@ -83,7 +83,7 @@ const HEADERS = {
   'content-security-policy': "frame-ancestors 'none'",
 }
 
-/** `/inspect`. The page contains no conversation, so it needs no key. */
+/** Returns the operation `/inspect`. The page contains no conversation, so it needs no key. */
 export const inspectorOperations = (page: string | null): Operation[] =>
   page === null
     ? []
@@ -98,7 +98,7 @@ export const inspectorOperations = (page: string | null): Operation[] =>
         }),
       ]
 
-/** `/metrics`, which needs a key if keys are configured. */
+/** Returns the operation `/metrics`, which needs a key if keys are configured. */
 export const showMetrics = (metrics: Metrics): Operation[] => [
   operation('get /metrics', {
     operationId: 'metrics',

@@ -47,7 +47,7 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
   if (!ok) throw new Error(`${message.path} was rejected: the receiver responded with ${cause}`, { cause })
 }
 
-/** `fetch` puts the reason into the error's `cause`, not into its message. */
+/** Returns why a request failed. `fetch` puts the reason into the error's `cause`, not into its message. */
 function whyNot(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
