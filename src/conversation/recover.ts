@@ -39,9 +39,12 @@ export async function recover(
       (state) => decideRecover(state, hadLease ? callsOfLostRun(state) : undefined),
       { depends: true, lease: { owner, generation } },
     )
-    return { outcome: events.length > 0 ? 'recovered' : 'not_running', events }
-  } finally {
     await lease.release()
+    return { outcome: events.length > 0 ? 'recovered' : 'not_running', events }
+  } catch (error) {
+    // An expired lease lets the next recovery find the run, and shows that it recorded each start.
+    await (hadLease ? lease.abandon() : lease.release())
+    throw error
   }
 }
 

@@ -6,11 +6,13 @@ import { promisify } from 'node:util'
 import { describe, expect, inject, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../../src/messages/phrases.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { killable } from '../service/killable-store.ts'
 import { call, gate, logOf, result, says, script, silent, startConversation, status } from './script.ts'
+import { wrapStore } from './stores.ts'
 import { timedStore, TTL } from './timed-store.ts'
 
 const factsOf = async (store: Store): Promise<Event[]> =>
@@ -46,6 +48,14 @@ describe('a run whose process died', () => {
       const [recovery] = await createEngine({ store }).recoverAll()
       return recovery?.outcome
     },
+    'recoverAll() after one that the store rejected': async (store: Store, expire: () => void) => {
+      const busy = new ColloquyError('store_busy', 'busy')
+      const failing = wrapStore(store, { append: () => Promise.reject(busy) })
+      await createEngine({ store: failing }).recoverAll()
+      expire()
+      const [recovery] = await createEngine({ store }).recoverAll()
+      return recovery?.outcome
+    },
     'run()': async (store: Store) => {
       const conversation = await createEngine({ store }).open('c')
       const { status: ended } = await conversation.run(script([]).step)
@@ -64,7 +74,7 @@ describe('a run whose process died', () => {
         const before = await factsOf(store)
         expire()
         const wasRunning = (await status(await createEngine({ store }).open('c'))) === 'running'
-        const outcome = await settle(store)
+        const outcome = await settle(store, expire)
         if (outcome !== 'ran') expect(outcome === 'recovered').toBe(wasRunning)
         if (way !== 'recover()' || wasRunning) expect(await store.listLeases()).toEqual([])
         const after = await factsOf(store)
