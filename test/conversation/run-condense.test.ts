@@ -1,11 +1,16 @@
 /** A run with a condenser condenses on request, at its limits and after a provider's rejection, and reports failures. */
 
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { noopCondenser } from '../../src/context/condenser/condenser.ts'
 import { rollingCondenser, type RollingOptions } from '../../src/context/condenser/rolling.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
-import { ColloquyError } from '../../src/event/errors.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { ColloquyError, nullOn } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { hostileLog } from '../../src/testing/index.ts'
 import { evictBodies, gate, logOf, says, script, startConversation, status } from './script.ts'
 
 const rolling = (more: Partial<RollingOptions> = {}) =>
@@ -252,4 +257,27 @@ describe('a failing summarizer', () => {
     expect((await conversation.run(step, { condenser })).status).toBe('error')
     expect(called).toBe(2)
   })
+})
+
+it('over any log, a run calls a model that replies at most once', async () => {
+  const property = fc.asyncProperty(hostileLog(), async (facts) => {
+    const store = memoryStore()
+    await store.createConversation({ id: 'c' })
+    await store.append('c', facts, { mode: 'import' }).catch(nullOn('transient_event'))
+    const engine = createEngine({ store })
+    const conversation = await engine.open('c')
+    for (const text of [null, 'more']) {
+      if (text !== null) await conversation.sendMessage(text)
+      let calls = 0
+      const step: Step = ({ approved }) => {
+        if (approved.length > 0) return []
+        calls += 1
+        return [says(`reply ${calls}`)]
+      }
+      await conversation.run(step, { maxIterations: 10 }).catch(nullOn('empty_view'))
+      expect(calls).toBeLessThanOrEqual(1)
+    }
+    await engine.close()
+  })
+  await fc.assert(property, { numRuns: 100 })
 })

@@ -32,18 +32,19 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
   const { branch } = state
   const isRequested = branch.view.unhandledCondensationRequest
   const proceed: Condensing = { next: isReplied(branch) ? 'stop' : 'ask' }
-  const refuse = async (message: string, isOnlyRequested: boolean): Promise<Condensing> =>
-    isOnlyRequested && (await readReplica(run, (replica) => replica.read(wasRefused)))
+  const refuse = async (message: string, triggers: readonly string[]): Promise<Condensing> =>
+    triggers.every((trigger) => trigger === 'request') &&
+    (await readReplica(run, (replica) => replica.read(wasRefused)))
       ? proceed
       : { next: 'end', with: [errorEvent(CONDENSATION_REFUSED, message)] }
   if (condenser === null)
-    return isRequested && isReplied(branch) ? refuse(NO_CONDENSER, true) : { next: 'ask' }
+    return isRequested && isReplied(branch) ? refuse(NO_CONDENSER, ['request']) : { next: 'ask' }
   const decision = await orAborted(condenser.condense(state, { signal }), signal)
   if (decision === null || signal.aborted) return { next: 'look' }
   if (decision.type === 'condense') {
     const [event] = checkEvents([decision.event])
     if (event === undefined || reduce(state, event).branch.view.length >= branch.view.length)
-      return refuse('The condenser did not shorten the view.', false)
+      return refuse('The condenser did not shorten the view.', [decision.type])
     await add(run, (now) => (isUnchanged(state, now) ? [event] : []))
     return { next: 'look' }
   }
@@ -58,10 +59,7 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
     decision.type === 'refuse'
       ? decision.reason
       : { message: 'The condenser does not handle requests.', triggers: ['request'] }
-  return refuse(
-    message,
-    triggers.every((trigger) => trigger === 'request'),
-  )
+  return refuse(message, triggers)
 }
 
 export const requestIf = (isTooLong: boolean, { condenser }: RunContext, { branch }: State): Event[] =>
