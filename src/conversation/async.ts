@@ -70,7 +70,7 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   if (signal.aborted) return
   const { promise, resolve } = Promise.withResolvers<void>()
   const end = (): void => resolve()
-  const timer = setTimeout(end, Math.min(milliseconds, MAX_DELAY))
+  const timer = setTimeout(end, Math.min(Math.max(milliseconds, 0), MAX_DELAY))
   signal.addEventListener('abort', end, { once: true })
   await promise
   clearTimeout(timer)

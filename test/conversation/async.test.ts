@@ -1,7 +1,7 @@
 /** Concurrent work on a list stops at an error, and reads each item only when it starts. */
 
 import { expect, it } from 'vitest'
-import { mapConcurrent } from '../../src/conversation/async.ts'
+import { mapConcurrent, pause } from '../../src/conversation/async.ts'
 
 const numbers = (length: number): number[] => Array.from({ length }, (_, index) => index)
 
@@ -40,4 +40,15 @@ it('mapConcurrent() reads each of 100,000 items once, and only when it starts th
   expect(reads).toBe(100_000)
   // Removing the head of a queue for each item would take quadratic time.
   expect(maxActive).toBeLessThanOrEqual(limit)
+})
+
+it('pause() accepts a time that has passed, without a warning', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', note)
+  await pause(-0.5, new AbortController().signal)
+  // A warning is emitted in a later turn of the event loop.
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  process.off('warning', note)
+  expect(warnings).toEqual([])
 })
