@@ -139,10 +139,13 @@ export async function* subscribe(
       if (reader.has(next)) yield* before(next)
       end = replica.state.log.entries.length
       if (isNews()) continue
+      // Keeps the process alive while its reader waits. The poll of a store does not.
+      const alive = setInterval(() => undefined, 2 ** 30)
       await new Promise<void>((resolve) => {
         wake = resolve
         if (isNews()) resolve()
       })
+      clearInterval(alive)
     }
   } finally {
     for (const end of ends) end()

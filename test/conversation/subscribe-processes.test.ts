@@ -1,9 +1,10 @@
 /** A subscription receives the events of other processes, even if they are killed (law B). */
 
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { afterAll, expect, inject, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { folder, openStore } from '../store/sqlite-drivers.ts'
@@ -44,4 +45,18 @@ it('a subscription receives the events of another process that is killed and res
   expect(seen).toEqual(Array.from({ length }, (_, seq) => seq))
   await engine.close()
   await store.close()
+})
+
+it('a waiting subscription keeps its process alive', async () => {
+  const built = inject('built')
+  const code = `
+    import { createEngine } from ${JSON.stringify(join(built, 'index.js'))}
+    import { sqliteStore } from ${JSON.stringify(join(built, 'store/sqlite/index.js'))}
+    const store = sqliteStore({ file: ${JSON.stringify(FILES.next())}, pollInterval: 5 })
+    const conversation = await createEngine({ store }).create()
+    const signal = AbortSignal.timeout(200)
+    for await (const item of conversation.subscribe({ signal })) console.log(item.type)
+    console.log('ended')`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code])
+  expect(stdout).toBe('caught_up\nended\n')
 })
