@@ -153,6 +153,19 @@ describe('a run that cannot condense', () => {
     expect(requests).toEqual([])
   })
 
+  it("returns the summariser's error as the cause of CondensationRefused", async () => {
+    const conversation = await turns(4)
+    await conversation.append(REQUEST)
+    const cause = new Error('quota exceeded')
+    const condenser = rolling({ retries: 1, summarise: () => Promise.reject(cause) })
+    const { error } = await conversation.run(script([]).step, { condenser })
+    expect(error).toMatchObject({ name: 'CondensationRefused', cause })
+    // The condenser refuses again, but the log now has another error.
+    const { error: later } = await conversation.run(script([[], [], []]).step, { condenser })
+    expect(later).toMatchObject({ name: 'NoReply' })
+    expect(later).not.toHaveProperty('cause')
+  })
+
   it('fails only once, even if the error was evicted', async () => {
     const { conversation } = await startConversation('short')
     await conversation.append(REQUEST)

@@ -18,7 +18,7 @@ type Condensing =
   | { readonly next: 'ask' | 'look' | 'stop' }
   | { readonly next: 'end'; readonly with: Event[] }
 
-const CONDENSATION_REFUSED = 'CondensationRefused'
+export const CONDENSATION_REFUSED = 'CondensationRefused'
 const NO_CONDENSER = 'A condensation was requested, but the run has no condenser.'
 
 /**
@@ -55,10 +55,11 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
       await add(run, (now) => (isWaitingForSummary(now) ? [] : [failureUpdate(now, reason)]))
     return proceed
   }
-  const { message, triggers } =
+  const { message, triggers, cause } =
     decision.type === 'refuse'
       ? decision.reason
-      : { message: 'The condenser does not handle requests.', triggers: ['request'] }
+      : { message: 'The condenser does not handle requests.', triggers: ['request'], cause: undefined }
+  run.refusalCause = cause
   return refuse(message, triggers)
 }
 

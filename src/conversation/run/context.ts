@@ -34,6 +34,8 @@ export interface RunContext {
   promptedTo: number
   iterations: number
   emptyReplies: number
+  /** The summariser's error, if the condenser refused because of it. */
+  refusalCause?: unknown
   /** Errors of the run's own reads and appends; a step may throw similar errors of other conversations. */
   readonly ofReplica: Set<unknown>
 }

@@ -25,7 +25,7 @@ import { WORK_TTL, workExpiresAt } from '../background.ts'
 import type { Decision, Replica } from '../replica.ts'
 import { hasNoPrompt, isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
 import { callStep, messageText } from './call-step.ts'
-import { condense, requestIf } from './condense.ts'
+import { condense, CONDENSATION_REFUSED, requestIf } from './condense.ts'
 import { add, readReplica, mustStop, type RunContext, unstarted, useBodies, withBodies } from './context.ts'
 import { contextMessage, type HookInput, type HookVerdict, runHooks, thrownText } from './hooks.ts'
 import { awaitLease, type HeldLease, holdLease, waitWithin } from './lease.ts'
@@ -409,14 +409,19 @@ function listen(signal: AbortSignal | undefined, call: () => void): () => void {
 }
 
 function toResult(
-  { replica: { state }, iterations }: Pick<RunContext, 'replica' | 'iterations'>,
+  {
+    replica: { state },
+    iterations,
+    refusalCause: cause,
+  }: Pick<RunContext, 'replica' | 'iterations' | 'refusalCause'>,
   thrown?: unknown,
 ): RunResult {
   const { status, error } = state.header
   if (thrown !== undefined) return { status: 'error', iterations, error: thrown }
   if (status !== 'error' && status !== 'stuck') return { status, iterations }
   const { code, detail } = error ?? { code: 'Stuck', detail: stuckReason(state) }
-  return { status, iterations, error: Object.assign(new Error(detail), { name: code }) }
+  const options = code === CONDENSATION_REFUSED && cause !== undefined ? { cause } : undefined
+  return { status, iterations, error: Object.assign(new Error(detail, options), { name: code }) }
 }
 
 function stuckReason({ log: { entries } }: State): string {

@@ -87,6 +87,8 @@ export type RunCondenserDecision =
         readonly required: boolean
         /** `later`: the summariser failed, and may succeed later. Refusals during the wait are not logged. */
         readonly again?: 'never' | 'later'
+        /** The summariser's error. A run that ends with `CondensationRefused` returns it as `error.cause`. */
+        readonly cause?: unknown
       }
     }
 
