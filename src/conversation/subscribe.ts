@@ -42,9 +42,9 @@ export interface SubscribeOptions {
   readonly after?: number
   /**
    * Id of the event at `after`. If the log has a different event there, because the database was restored,
-   * the subscription begins with `reset`.
+   * the subscription begins with `reset`. Null, as for a line without a readable id, is not compared.
    */
-  readonly afterId?: string
+  readonly afterId?: string | null
   /** Ends the subscription when it is aborted. */
   readonly signal?: AbortSignal
   /** Position in a partial reply: `offset` of the last delta received. */
@@ -66,7 +66,7 @@ export async function* subscribe(
   options: SubscribeOptions = {},
 ): AsyncGenerator<SubscriptionItem, void, undefined> {
   checkOptionNames(options, 'after afterId signal replyOffset')
-  const { after = -1, afterId, signal, replyOffset: offset = null } = options
+  const { after = -1, afterId = null, signal, replyOffset: offset = null } = options
   if (!Number.isSafeInteger(after) || after < -1)
     invalidArgument('after', 'must be a position in the log, or -1 for all of it')
   const { replica, release } = await context.pin(id)
@@ -100,7 +100,7 @@ export async function* subscribe(
     let { epoch } = replica
     let isCaughtUp = false
     let next = after + 1
-    let isReplaced = afterId !== undefined && replica.state.log.entries.get(after)?.id !== afterId
+    let isReplaced = afterId !== null && replica.state.log.entries.get(after)?.id !== afterId
     const mustReset = (): boolean =>
       isReplaced || replica.epoch !== epoch || next > replica.state.log.entries.length
     const isNews = (): boolean =>

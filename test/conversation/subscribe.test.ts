@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { SubscriptionItem } from '../../src/conversation/subscribe.ts'
+import { loadLine } from '../../src/event/load.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
@@ -320,4 +321,22 @@ describe('a subscription', () => {
     expect(seen).toEqual(range(0, 3_000))
     await engine.close()
   })
+})
+
+it('continues after any item whose position and id it receives, even a line without an id', async () => {
+  const { engine, conversation } = await fresh(1)
+  await engine.store.append('c', [loadLine('{"kind":').fact], { mode: 'import' })
+  await conversation.append(pause('last'))
+  const items = await collect(conversation, {}, isCaughtUp)
+  expect(items.map((item) => (item.type === 'event' ? item.id : item.type))).toEqual([
+    'e0',
+    null,
+    'last',
+    'caught_up',
+  ])
+  for (const { seq: after, id: afterId } of items.filter((item) => item.type === 'event'))
+    expect(seqs(await collect(conversation, { after, afterId }, isCaughtUp))).toEqual(range(after + 1, 3))
+  const fromStart = await collect(conversation, { after: -1, afterId: null }, isCaughtUp)
+  expect(fromStart[0]).toMatchObject({ type: 'event', seq: 0 })
+  await engine.close()
 })
