@@ -6,6 +6,7 @@
 
 import { digitsOf, hashText } from '../event/text.ts'
 import type { CacheTime } from './cache-marks.ts'
+import type { ReplyRecord } from '../event/reply.ts'
 import { type Digest, digestOf, digestOfAll, followedBy } from './digest.ts'
 import type { AssistantMessage, RequestCache } from './message.ts'
 import { ownDigest } from './reply-parts.ts'
@@ -158,11 +159,13 @@ export function modelName(model: unknown): string | null {
  */
 export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
 
-export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {
-  const { model: named, requested_model: requested = named } = reply
-  const isKnown = reply.grammar === grammar && typeof requested === 'string' && model !== ''
-  return isKnown && withoutDate(requested) === withoutDate(model)
+/** Returns the name under which a reply's model was requested; null if the record has no name. */
+function requestedModel({ model, requested_model: requested = model }: ReplyRecord): string | null {
+  return typeof requested === 'string' ? withoutDate(requested) : null
 }
+
+export const isOfModel = ({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean =>
+  reply.grammar === grammar && model !== '' && requestedModel(reply) === withoutDate(model)
 
 export function startProof(limits: Limits, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {
   if (!prove) return { add: () => undefined, keepsSigned: () => true, record: () => undefined }
@@ -177,23 +180,12 @@ export function startProof(limits: Limits, { tools, model, onPrefix, prove = tru
   }
 
   const reasonAgainst = ({ message, refs, bound }: AssistantTurn): LeftOutReason | null => {
-    const {
-      grammar: made,
-      model: named,
-      requested_model: requested = named,
-      prefix,
-      tools: seen,
-      digest,
-      cuts,
-    } = message.reply ?? {}
+    const { reply = {} } = message
+    const { grammar: made, prefix, tools: seen, digest, cuts } = reply
     const isOther = typeof made === 'string' && made !== grammar
     if (isOther) return bound > 0 ? 'grammar' : null
-    if (
-      typeof requested === 'string' &&
-      bound > 0 &&
-      withoutDate(requested) !== withoutDate(model ?? requested)
-    )
-      return 'model'
+    const requested = requestedModel(reply)
+    if (bound > 0 && requested !== null && requested !== withoutDate(model ?? requested)) return 'model'
     if (typeof prefix === 'string' && prefix !== digitsOf(state.digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
     if (typeof digest !== 'string') return null
@@ -209,9 +201,9 @@ export function startProof(limits: Limits, { tools, model, onPrefix, prove = tru
     },
     keepsSigned: (turn) => {
       const reason = reasonAgainst(turn)
-      const { grammar: made, prefix } = turn.message.reply ?? {}
+      const { grammar: made = grammar, prefix } = turn.message.reply ?? {}
       if (reason !== null) state.isProven = false
-      else if (typeof prefix === 'string' && (made ?? grammar) === grammar) state.isProven = true
+      else if (typeof prefix === 'string' && made === grammar) state.isProven = true
       if (state.isProven || turn.bound === 0) return state.isProven
       const omitted: LeftOut = { message: turn.index, reason: reason ?? 'earlier', parts: turn.signed }
       leftOut[state.leftOut++] = omitted
@@ -219,11 +211,10 @@ export function startProof(limits: Limits, { tools, model, onPrefix, prove = tru
       return false
     },
     record: (request, list) => {
-      const known = toolList === null ? {} : { tools: toolList }
       const record: RequestRecord = {
         grammar,
         prefix: digitsOf(state.digest),
-        ...known,
+        ...(toolList !== null && { tools: toolList }),
         leftOut: leftOut.slice(0, state.leftOut),
       }
       RECORDS.set(request, record).set(list, record)

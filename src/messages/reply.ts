@@ -122,15 +122,20 @@ function recordOf(
     message.reasoning_content !== null ||
     message.thinking_blocks.length > 0 ||
     fieldsOf(message).reasoning.length > 0
-  const isOfGrammar = ownDigest !== null || parts !== null || !isOrdinary || reasons
+  // Only the model of such a reply gets all of it.
+  const isSpecific =
+    ownDigest !== null ||
+    reasons ||
+    parts !== null ||
+    message.tool_calls.some(({ id }) => id.length > limits.callId.maxLength)
+  const isOfGrammar = isSpecific || !isOrdinary
   const record: Made<ReplyRecord> = {}
   if (state !== undefined) record.after = state.log.head?.id ?? null
   if (isOfGrammar) record.grammar = grammar
   if (model !== '') record.model = model
-  const requested =
-    ownDigest === null && !reasons
-      ? null
-      : modelName((request as { readonly model?: unknown } | undefined)?.model)
+  const requested = isSpecific
+    ? modelName((request as { readonly model?: unknown } | undefined)?.model)
+    : null
   if (requested !== null && withoutDate(requested) !== withoutDate(model)) record.requested_model = requested
   // Without signed parts nothing has to be proved.
   if (proof !== null && ownDigest !== null) record.prefix = proof.prefix

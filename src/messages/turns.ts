@@ -8,7 +8,7 @@ import type { AssistantMessage, NeutralMessage, ToolMessage } from './message.ts
 import { partsOf, textPiecesOf } from './reply-parts.ts'
 import { ERROR_LINE, GO_ON, NO_RESULT, OPENING } from './phrases.ts'
 import { piecesOf, textPiece, textPieces } from './pieces.ts'
-import type { NewMap } from './prefix.ts'
+import { isOfModel, type NewMap } from './prefix.ts'
 import { toolName } from './text.ts'
 
 /** Characters reserved for the number that is added to a repeated id. */
@@ -17,25 +17,27 @@ const SUFFIX_LENGTH = 8
 /**
  * Returns a function that makes a request's call ids. It returns a legal id unchanged if the id is new, and
  * returns no id twice. An id depends only on the ids before it, so it does not change when the history grows.
- * O(1) amortised per id.
+ * With `isWhole`, the maximum length does not apply. O(1) amortised per id.
  * @example
  * const makeId = callIds({ illegal: /[^a-z]/g, maxLength: 40 })
  * makeId('c') // 'c'
  * makeId('c') // 'c_2'
  */
-export function callIds(form: IdForm, newMap: NewMap = () => new Map()): (logId: string) => string {
+export function callIds(
+  form: IdForm,
+  newMap: NewMap = () => new Map(),
+): (logId: string, isWhole?: unknown) => string {
   const used = newMap<true>()
   // Counted by stem, so that two counters never collide, however ids were cut.
   const numbers = newMap<number>()
-  return (logId) => {
-    const legal = logId.replace(form.illegal, '_').slice(0, form.maxLength) || 'call'
-    let id = legal
+  return (logId, isWhole) => {
+    const limit = isWhole === true ? undefined : form.maxLength
+    let id = logId.replace(form.illegal, '_').slice(0, limit) || 'call'
     if (used.has(id)) {
-      const stem = legal.slice(0, form.maxLength - SUFFIX_LENGTH)
+      const stem = id.slice(0, form.maxLength - SUFFIX_LENGTH)
       let number = numbers.get(stem) ?? 2
-      while (used.has(`${stem}_${number}`)) number += 1
-      numbers.set(stem, number + 1)
-      id = `${stem}_${number}`
+      for (; used.has(id); number += 1) id = `${stem}_${number}`
+      numbers.set(stem, number)
     }
     used.set(id, true)
     return id
@@ -61,6 +63,7 @@ export function turnReader(
   limits: Limits,
   newMap: NewMap,
   refused: ReadonlySet<string> = new Set(),
+  model?: string,
 ): TurnReader {
   const makeId = limits.callIds?.() ?? callIds(limits.callId, newMap)
   const pairState = { refused, used: newMap<true>() }
@@ -94,17 +97,17 @@ export function turnReader(
         const texts = textPieces(message.content)
         if (limits.appends && texts.length > 0) state.waiting = [...state.waiting, { role: 'system', texts }]
       } else if (message.role === 'user') {
-        const pieces = piecesOf(message.content, limits, 'user')
-        const { completes } = message
+        const { content, name, completes } = message
+        const pieces = piecesOf(content, limits, 'user')
         if (pieces.length > 0)
           push({
             role: 'user',
             pieces,
-            name: message.name,
+            name,
             ...(completes !== undefined && {
               completes: {
                 callId: completes.tool_call_id,
-                pieces: piecesOf(message.content.slice(1), limits, 'result'),
+                pieces: piecesOf(content.slice(1), limits, 'result'),
               },
             }),
           })
@@ -114,7 +117,7 @@ export function turnReader(
           results.push(result)
           next += 1
         }
-        const turn = assistantTurn(message, index, results, makeId, limits)
+        const turn = assistantTurn(message, index, results, makeId, limits, model)
         const writes = turn.calls.length > 0 || limits.hasOutput(turn)
         close(writes, turn)
         if (writes) push(turn)
@@ -155,11 +158,14 @@ function assistantTurn(
   message: AssistantMessage,
   index: number,
   toolMessages: readonly ToolMessage[],
-  makeId: (id: string) => string,
+  makeId: ReturnType<typeof callIds>,
   limits: Limits,
+  model?: string,
 ): AssistantTurn {
+  // Some servers put a signature into an id, which is then longer than other servers accept.
+  const isOwn = isOfModel(message, limits.grammar, model)
   const calls = message.tool_calls.map((source): Call => ({
-    id: makeId(source.id),
+    id: makeId(source.id, isOwn),
     name: toolName(source.name, limits.toolNameLength),
     source,
   }))

@@ -105,7 +105,7 @@ export function startRequest<Request extends object, Block extends object, M ext
 ): OpenRequest<Request> {
   const writer = start(list, newMap)
   const proof = startProof(limits, options)
-  const reader = turnReader(limits, newMap, refused)
+  const reader = turnReader(limits, newMap, refused, options.model)
   const writeBlocks = (role: Role, written: readonly Written<Block>[], turn: Turn | null): void => {
     for (const one of written) proof.add(role, one)
     const blocks = written.map(({ block }) => block)

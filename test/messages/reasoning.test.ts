@@ -9,6 +9,8 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import type { WriteOptions } from '../../src/messages/prefix.ts'
 import type { Reply } from '../../src/messages/reply.ts'
 import { replay } from '../../src/state/reduce.ts'
@@ -160,6 +162,79 @@ describe('reasoning in Chat Completions', () => {
         expect(reasoning).toBe(fields.reasoning ?? undefined)
       }),
     )
+  })
+})
+
+describe('fields of a server in Chat Completions', () => {
+  const annotations = [{ type: 'url_citation', url_citation: { url: 'https://a.b' } }]
+  const fields = { annotations, extra_content: { google: { thought: true } } }
+  const signed = [
+    { extra_content: { google: { thought_signature: 'c2ln' } } },
+    { provider_specific_fields: { thought_signature: 'c2ln' } },
+    { thought_signature: 'c2ln' },
+    { thoughtSignature: 'c2ln' },
+  ].map((field, index) => ({ ...CALLS[0], id: `a${index}`, ...field }))
+  const unsigned = signed.map(({ id }) => ({ ...CALLS[0], id }))
+  const message = { ...fields, tool_calls: signed }
+
+  it('are sent back to their model, and not to a model of another server', () => {
+    expect(chatMessage(message)).toMatchObject(message)
+    expect(chatMessage(message, {})).toMatchObject(message)
+    const sent = chatMessage({ ...message, content: 'x' }, { model: 'llama-4' })
+    expect(sent).toEqual({ role: 'assistant', content: 'x', tool_calls: unsigned })
+  })
+
+  it('are signatures of calls for every Gemini model', () => {
+    const sent = chatMessage(message, { model: 'google/gemini-3.5-flash' }, 'gemini-3-pro')
+    expect(sent).toEqual({ role: 'assistant', tool_calls: signed })
+  })
+
+  it('are sent back to the model name of the original request', () => {
+    const choices = [{ message, finish_reason: 'tool_calls' }]
+    const request = { model: 'gemini-flash-latest' }
+    const reply = fromOpenAIChat({ model: 'vendor-3', choices } as never, { request })
+    expect(toOpenAIChat(messagesOf(reply), request)[1]).toMatchObject(message)
+  })
+})
+
+describe('call ids with a signature', () => {
+  const id = `call_1__thought__${'c2ln'.repeat(30)}`
+
+  it('are whole for their model, and cut for another model', () => {
+    const idFor = (model: string): unknown =>
+      (chatMessage({ tool_calls: [{ ...CALLS[0], id }] }, { model }) as { tool_calls: { id: string }[] })
+        .tool_calls[0]?.id
+    expect(idFor(MODEL)).toBe(id)
+    expect(idFor('gpt-6')).toBe(id.slice(0, 40))
+  })
+
+  it('are whole for the model name of the original request in OpenAI Responses', () => {
+    const output = [{ type: 'function_call', call_id: id, name: 'ls', arguments: '{}' }]
+    const request = { model: 'alias' }
+    const messages = messagesOf(fromOpenAIResponses({ model: MODEL, output } as never, { request }))
+    expect(toOpenAIResponses(messages, request).input[1]).toMatchObject({ call_id: id })
+    expect(toOpenAIResponses(messages).input[1]).toMatchObject({ call_id: id.slice(0, 64) })
+  })
+
+  it('follow a repeated id into the reasoning that names the call', () => {
+    const details = [
+      { type: 'reasoning.encrypted', data: 'c2ln', id: 'ls_0' },
+      { type: 'reasoning.text', text: 'Hm.', id: 'other' },
+      { type: 'reasoning.text', text: 'Hm.' },
+    ]
+    const fields = { reasoning_details: details, tool_calls: [{ ...CALLS[0], id: 'ls_0' }] }
+    const choices = [{ message: fields, finish_reason: 'tool_calls' }]
+    const replies = ['r1', 'r2'].map((id) =>
+      messagesOf(fromOpenAIChat({ id, model: MODEL, choices } as never)),
+    )
+    const [, first, , second] = toOpenAIChat(replies.flat(), { model: MODEL })
+    expect(first).toMatchObject(fields)
+    const [encrypted, ...texts] = details
+    expect(second).toEqual({
+      role: 'assistant',
+      reasoning_details: [{ ...encrypted, id: 'ls_0_2' }, ...texts],
+      tool_calls: [{ ...CALLS[0], id: 'ls_0_2' }],
+    })
   })
 })
 

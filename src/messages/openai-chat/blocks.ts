@@ -17,7 +17,7 @@ import {
   visibleText,
 } from '../shape.ts'
 import type { AcceptedKind, Limits, PartTable } from '../limits.ts'
-import { allOf, callsBehind, COMMON_KINDS } from '../reply-parts.ts'
+import { allOf, COMMON_KINDS } from '../reply-parts.ts'
 
 const cached = {
   prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
@@ -76,7 +76,12 @@ export const KINDS = {
   tool_calls: {
     in: 'standard',
     side: 'assistant',
-    more: { extra_content: object, provider_specific_fields: object },
+    more: {
+      extra_content: object,
+      provider_specific_fields: object,
+      thought_signature: string,
+      thoughtSignature: string,
+    },
   },
   /** The old form of a call, which no server writes any more. */
   function_call: { in: 'words', side: 'assistant' },
@@ -108,7 +113,6 @@ export const LIMITS: Limits = {
   parts: PARTS,
   kinds: COMMON_KINDS,
   order: (_, counts) => allOf(counts, 'text', 'call'),
-  arrange: callsBehind,
   isSigned: () => false,
   more: { text: { type: string }, call: { ...KINDS.tool_calls.more, type: string } },
   pairOf: () => null,

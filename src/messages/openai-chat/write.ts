@@ -14,11 +14,12 @@ import type { ChatMessage, ChatPart, ChatToolCall } from './rules.ts'
 
 const NAME = /^[\w-]{1,64}$/
 
-type ReplyPart =
-  | { readonly content: string }
-  | { readonly refused: string }
-  | { readonly call: ChatToolCall }
-  | JsonObject
+interface ReplyPart {
+  readonly content?: string
+  readonly refused?: string
+  readonly call?: ChatToolCall
+  readonly reasoning_content?: string
+}
 
 /**
  * Writes the messages of a Chat Completions request, which are valid for any log (law M). Thinking and
@@ -40,15 +41,22 @@ type ChatBlock = ChatPart | ChatMessage | ReplyPart
 
 const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
   piece: partOf,
-  reply: ({ message, ...turn }: AssistantTurn, keepsSigned: boolean) =>
-    replyBlocks<ReplyPart>({ message, ...turn }, keepsSigned, {
+  reply(turn: AssistantTurn, keepsSigned: boolean) {
+    const { model } = options
+    const isOwn = model === undefined || isOfModel(turn.message, LIMITS.grammar, model)
+    // Gemini models require the signatures of all Gemini models.
+    const keepsFields = isOwn || /gemini/i.test(model)
+    return replyBlocks<ReplyPart>(turn, keepsSigned, {
       text: ({ text }, more) =>
         text === '' ? null : more?.['type'] === 'refusal' ? { refused: text } : { content: text },
       call: (call, more) => ({ call: toolCall(call, more) }),
-      other: (value) =>
-        !keepsSigned && isSealed(LIMITS, value) ? null : reasoningIn(value, message, options),
-      more: ({ kind, more }) => sentMore(more, LIMITS.more[kind]),
-    }),
+      other(value) {
+        if (isSealed(LIMITS, value)) return keepsSigned ? withCallIds(value, turn.calls) : null
+        return isOwn ? reasoningIn(value, turn.message, options) : null
+      },
+      more: ({ kind, more }) => sentMore(more, keepsFields ? LIMITS.more[kind] : LIMITS.more.text),
+    })
+  },
   result: ({ call, pieces }: Result): ChatBlock => ({
     role: 'tool',
     tool_call_id: call.id,
@@ -80,15 +88,12 @@ function assistantMessage(
   parts: readonly ReplyPart[],
   { callContent, reasoning }: WriteOptions,
 ): ChatMessage {
-  const texts: string[] = []
-  const refusals: string[] = []
-  const tool_calls: ChatToolCall[] = []
-  const fields: { reasoning_content?: string } = {}
-  for (const part of parts as readonly { content?: string; refused?: string; call?: ChatToolCall }[])
-    if (part.content !== undefined) texts.push(part.content)
-    else if (part.refused !== undefined) refusals.push(part.refused)
-    else if (part.call !== undefined) tool_calls.push(part.call)
-    else Object.assign(fields, part)
+  const texts = parts.flatMap(({ content }) => content ?? [])
+  const refusals = parts.flatMap(({ refused }) => refused ?? [])
+  const tool_calls = parts.flatMap(({ call }) => call ?? [])
+  const all: ReplyPart = {}
+  for (const part of parts) Object.assign(all, part)
+  const { content: _, refused: __, call: ___, ...fields } = all
   const isCall = tool_calls.length > 0
   return {
     ...fields,
@@ -111,10 +116,19 @@ const reasoningFields = /* @__PURE__ */ memoize(({ reasoning_content }: Assistan
 function reasoningIn(value: JsonObject, message: AssistantMessage, options: WriteOptions): JsonObject | null {
   const field = kindName(value)
   if (!REASONING.includes(field)) return value
-  const { model, reasoning } = options
-  const isWanted = field !== 'reasoning_content' || message.tool_calls.length > 0 || reasoning === 'all'
-  if (!isWanted || (model !== undefined && !isOfModel(message, LIMITS.grammar, model))) return null
+  const isWanted =
+    field !== 'reasoning_content' || message.tool_calls.length > 0 || options.reasoning === 'all'
+  if (!isWanted) return null
   return typeof value[field] === 'string' ? value : (reasoningFields(message)[field] ?? null)
+}
+
+/** Reasoning can name the call that it led to. The server refuses it if the request has another id for the call. */
+function withCallIds(value: JsonObject, calls: readonly Call[]): JsonObject {
+  const details = value['reasoning_details'] as JsonObject[] | undefined
+  const renamed = calls.filter(({ id, source }) => id !== source.id)
+  if (details === undefined || renamed.length === 0) return value
+  const ids = new Map<unknown, JsonObject>(renamed.map(({ id, source }) => [source.id, { id }]))
+  return { reasoning_details: details.map((each) => ({ ...each, ...ids.get(each['id']) })) }
 }
 
 function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatToolCall {
