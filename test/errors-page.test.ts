@@ -31,7 +31,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   id_conflict:
     'Another event or item has this id, or another run changed the session. Use a new id, or read the latest state and retry.',
   unknown_parent: 'An event names a parent that is not in the log. Append the parent first.',
-  transient_event: 'The kind is for live readers only and is never stored. Publish it instead.',
+  transient_event: 'An event of this kind is for live readers only and is never stored. Publish it instead.',
   lease_lost:
     'Another process may own the work now, or the conversation was replaced. Stop; do not append the rest.',
   invalid_event: 'A value is not an event. `data.issues`, if present, lists the invalid fields.',
