@@ -1,6 +1,7 @@
-/** Bundles test files with the built package: their imports from the sources resolve to `dist`. */
+/** Bundles test files with the sources, by the bundler that builds the package. */
 
 import { writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 import { ROOT } from './core-files.ts'
@@ -41,7 +42,6 @@ export async function bundle(
   files: readonly string[],
   platform: 'node' | 'browser',
 ): Promise<string> {
-  const sources = join(ROOT, 'src/')
   const built = await rolldown({
     input: join(HERE, `${name}.ts`),
     platform,
@@ -55,18 +55,15 @@ export async function bundle(
     },
     plugins: [
       {
-        name: 'replace sources by the built package',
+        name: 'replace Node modules',
         resolveId(source, importer) {
           if (importer === undefined) return null
           // The package declares its modules free of side effects.
           if (source === SEED) return { id: SEED, moduleSideEffects: true }
           if (REPLACED_MODULES.test(source) && isTest(importer)) return WITHOUT_NODE
           if (source === 'buffer') return join(HERE, 'node_modules/buffer/index.js')
-          if (!source.startsWith('.')) return null
-          const path = resolve(dirname(importer), source)
-          if (path === BACKENDS) return join(HERE, 'backends.ts')
-          if (!path.startsWith(sources)) return null
-          return join(ROOT, 'dist', path.slice(sources.length).replace(/\.ts$/, '.js'))
+          const isBackends = source.startsWith('.') && resolve(dirname(importer), source) === BACKENDS
+          return isBackends ? join(HERE, 'backends.ts') : null
         },
         transform(code, id) {
           if (platform === 'node' || !isTest(id)) return null
@@ -89,7 +86,9 @@ export async function bundle(
   const { output } = await built.generate({ format: 'es', codeSplitting: false })
   await built.close()
   const [{ code, imports }] = output
-  const needed = imports.filter((module) => platform === 'browser' || !/^node:|^@electric/.test(module))
+  const needed = imports.filter(
+    (module) => platform === 'browser' || !(isBuiltin(module) || module.startsWith('@electric')),
+  )
   if (needed.length > 0) throw new Error(`the tests of ${name} need ${needed.join(', ')}`)
   const file = join(BUILT, `${name}.mjs`)
   writeFileSync(file, code)

@@ -1,5 +1,5 @@
 /**
- * Runs the core's tests against the built package in Node, Bun, Deno, workerd and Chromium: `npm run
+ * Runs the core's tests in Node, Bun, Deno, workerd and Chromium: `npm run
  * test:runtimes`. Every runtime must pass as many tests as Node. Names of runtimes select runtimes; parts of file
  * names, which contain a slash, select files.
  */
@@ -146,7 +146,6 @@ install()
 rmSync(BUILT, { recursive: true, force: true })
 mkdirSync(BUILT, { recursive: true })
 run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', HERE], ROOT)
-if (process.env['COLLOQUY_BUILT'] === undefined) run('npm', ['run', 'build'], ROOT)
 
 /** Number of passing tests for each file in a runtime. Failures are printed, and fail the command. */
 async function countIn(runtime: Runtime, files: readonly string[]): Promise<Map<string, number>> {
