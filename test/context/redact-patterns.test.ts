@@ -44,8 +44,11 @@ describe('custom patterns', () => {
 
   it('mask the whole text if the stack of the regex engine overflows', () => {
     const long = `before ${'ab'.repeat(2 ** 23)} after`
-    expect(() => long.match(/(?:ab|a)+/)).toThrow(RangeError)
-    expect(masked(long, /(?:ab|a)+/)).toBe(MASK)
+    const match = expect(() => long.match(/(?:ab|a)+/))
+    // The regex engine of Bun has no such limit.
+    if ('Bun' in globalThis) match.not.toThrow()
+    else match.toThrow(RangeError)
+    expect(masked(long, /(?:ab|a)+/)).toBe('Bun' in globalThis ? `before ${MASK} ${MASK}fter` : MASK)
   })
 })
 

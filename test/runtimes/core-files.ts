@@ -35,6 +35,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   'listen on a port': ['test/steps/official', 'test/testing/{provider,server-client}'],
   'read the sources or the pages of the repository': [
     'properties/law-tests',
+    'test/conversation/stopping',
     'test/event/errors',
     'test/laws/sentences',
   ],
