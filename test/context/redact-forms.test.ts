@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { BUILT_IN, type BuiltInPattern } from '../../src/context/redaction/known-forms.ts'
-import { redactionRules } from '../../src/context/redaction/rules.ts'
+import { type RedactionOptions, redactionRules } from '../../src/context/redaction/rules.ts'
 import { MASK, output } from './redact-output.ts'
 
 const A = 'A'.repeat(40)
@@ -193,5 +193,15 @@ describe('known forms', () => {
     expect(output(text, { builtIn: false })).toBe(text)
     expect(output(text, { builtIn: ['slack'] })).toBe(`AKIA${A.slice(0, 16)} ${MASK}`)
     expect(() => redactionRules({ builtIn: ['nonsense' as BuiltInPattern] })).toThrow('"nonsense"')
+  })
+
+  it.each([
+    [{ secrets: 'hunter2-hunter2' }, '`secrets` must be a list.'],
+    [{ secrets: ['hunter2-hunter2', undefined] }, 'secrets[1] must be a string.'],
+    [{ patterns: /x/ }, '`patterns` must be a list.'],
+    [{ patterns: ['x'] }, 'patterns[0] must be a regular expression.'],
+  ])('reject %j', (options, message) => {
+    const rules = () => redactionRules(options as RedactionOptions)
+    expect(rules).toThrow(expect.objectContaining({ code: 'invalid_rules', message }))
   })
 })

@@ -44,8 +44,8 @@ export interface RedactionRules {
 /**
  * Compiles rules for `redact`. Without options, the rules mask the well-known forms and the texts of the
  * default fields. O(size of the options).
- * @throws ColloquyError `invalid_rules` for an empty key, an unknown built-in pattern, and a secret that has
- *   fewer than 8 characters or is part of a mask's text.
+ * @throws ColloquyError `invalid_rules` for an empty key, an unknown built-in pattern, a secret that is no
+ *   string, has fewer than 8 characters or is part of a mask's text, and a pattern that is no RegExp.
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * rules.mask('correct horse battery') // '[redacted]'
@@ -53,6 +53,8 @@ export interface RedactionRules {
 export function redactionRules(options: RedactionOptions = {}): RedactionRules {
   checkOptionNames(options, 'secrets patterns builtIn fields key')
   const { secrets = [], patterns = [], builtIn = true, fields = SECRET_FIELDS, key } = options
+  checkList('secrets', secrets, 'a string', (item) => typeof item === 'string')
+  checkList('patterns', patterns, 'a regular expression', (item) => item instanceof RegExp)
   const isSecretField = secretFields(fields)
   const literals = secrets.map(checkSecret)
   const literalFinders = [literalFinder(literals)].filter((finder) => finder !== null)
@@ -68,6 +70,13 @@ export function redactionRules(options: RedactionOptions = {}): RedactionRules {
     literalFinders,
     isSecretField,
   })
+}
+
+/** An untyped caller may pass anything, such as an environment variable that is not set. */
+function checkList(name: string, list: unknown, what: string, isItem: (item: unknown) => boolean): void {
+  if (!Array.isArray(list)) throw invalid(`\`${name}\` must be a list.`)
+  const index = list.findIndex((item) => !isItem(item))
+  if (index !== -1) throw invalid(`${name}[${index}] must be ${what}.`)
 }
 
 /** Returns a secret trimmed. The message of an error must not quote it. */
