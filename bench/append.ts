@@ -1,6 +1,8 @@
 /**
  * Compares the latency of `conversation.append`, up to the acknowledged and folded event, with the bare
- * driver's insert of the same JSON. Rounds of both are interleaved; medians are compared.
+ * driver's insert of the same JSON. Rounds of both are interleaved; medians are compared. The floor is the
+ * bare driver's least transaction that also keeps the positions of a log, its length, and the order in which
+ * logs change.
  *
  * Usage: npm run bench:append [-- --length 100000] [--rounds 40] [--postgres]
  */
@@ -52,6 +54,8 @@ interface Candidate {
   readonly store: Store
   /** Inserts the next event, as durably as the store does. */
   readonly bare: (id: string, position: number, body: string) => unknown
+  /** Inserts the next event as `bare` does, with its position, and updates the row of its log. */
+  readonly floor: (id: string, position: number, body: string) => unknown
   /** Begins or commits the transaction of the first rows. A commit for each row would take minutes. */
   readonly transaction: (statement: 'BEGIN' | 'COMMIT') => unknown
   /** Maximum multiple of the bare insert. */
@@ -75,7 +79,15 @@ function eventStream(): () => Event {
 
 const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1] ?? NaN
 
-async function measure({ name, store, bare, transaction, target, close }: Candidate): Promise<boolean> {
+async function measure({
+  name,
+  store,
+  bare,
+  floor,
+  transaction,
+  target,
+  close,
+}: Candidate): Promise<boolean> {
   const engine = createEngine({ store })
   const conversation: Conversation = await engine.create({ id: 'c' })
   const [nextEvent, nextBare, nextWarm] = [eventStream(), eventStream(), eventStream()]
@@ -85,11 +97,16 @@ async function measure({ name, store, bare, transaction, target, close }: Candid
     const event = nextWarm()
     await warm.append([event])
     await bare(event.id ?? '', -1 - index, JSON.stringify(event))
+    await floor(event.id ?? '', -1 - index, JSON.stringify(event))
   }
   for (let index = 0; index < LENGTH; index += 500)
     await conversation.append(Array.from({ length: Math.min(500, LENGTH - index) }, nextEvent))
   await transaction('BEGIN')
-  for (let index = 0; index < LENGTH; index += 1) await bare(`b${index}`, index, JSON.stringify(nextBare()))
+  for (let index = 0; index < LENGTH; index += 1) {
+    const body = JSON.stringify(nextBare())
+    await bare(`b${index}`, index, body)
+    await floor(`b${index}`, index, body)
+  }
   await transaction('COMMIT')
   const concurrent = await Promise.all(
     Array.from({ length: CONCURRENT }, (_, index) => engine.create({ id: `at once ${index}` })),
@@ -100,6 +117,7 @@ async function measure({ name, store, bare, transaction, target, close }: Candid
   const concurrentTimes: number[] = []
   const storeTimes: number[] = []
   const bareTimes: number[] = []
+  const floorTimes: number[] = []
   let position = LENGTH
   for (let round = 0; round < ROUNDS; round += 1) {
     for (let i = 0; i < APPENDS_PER_ROUND; i += 1) {
@@ -122,19 +140,26 @@ async function measure({ name, store, bare, transaction, target, close }: Candid
       await store.append(`own ${round}`, [event])
       storeTimes.push(performance.now() - start)
     }
-    for (let i = 0; i < APPENDS_PER_ROUND; i += 1) {
-      const event = nextBare()
-      const start = performance.now()
-      await bare(event.id ?? '', position, JSON.stringify(event))
-      bareTimes.push(performance.now() - start)
-      position += 1
+    for (const [insert, times] of [
+      [bare, bareTimes],
+      [floor, floorTimes],
+    ] as const) {
+      for (let i = 0; i < APPENDS_PER_ROUND; i += 1) {
+        const event = nextBare()
+        const start = performance.now()
+        await insert(event.id ?? '', position, JSON.stringify(event))
+        times.push(performance.now() - start)
+        position += 1
+      }
     }
   }
   const micros = (all: readonly number[]): string => `${(1000 * median(all)).toFixed(1)} µs`.padStart(12)
-  const ratio = median(conversationTimes) / median(bareTimes)
-  const holds = ratio <= target
+  const times = [bareTimes, floorTimes, conversationTimes, storeTimes, concurrentTimes].map(micros)
+  const ratioTo = (all: readonly number[]): string =>
+    (median(conversationTimes) / median(all)).toFixed(2).padStart(9)
+  const holds = median(conversationTimes) <= target * median(bareTimes)
   console.log(
-    `${name.padEnd(24)}${micros(bareTimes)}${micros(conversationTimes)}${micros(storeTimes)}${micros(concurrentTimes)}${ratio.toFixed(2).padStart(9)}  (at most ${target})  ${holds ? 'holds' : 'MISSES'}`,
+    `${name.padEnd(24)}${times.join('')}${ratioTo(floorTimes)}${ratioTo(bareTimes)}  (at most ${target})  ${holds ? 'holds' : 'MISSES'}`,
   )
   await engine.close()
   await close()
@@ -147,12 +172,25 @@ function sqlite(synchronous: 'full' | 'normal', target: number): Candidate {
   const store = sqliteStore({ file: join(folder, `${synchronous}.db`), synchronous })
   const plain = new DatabaseSync(join(folder, `${synchronous}-plain.db`))
   plain.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};
-    CREATE TABLE plain (id TEXT, position INTEGER PRIMARY KEY, body TEXT)`)
+    CREATE TABLE plain (id TEXT, position INTEGER PRIMARY KEY, body TEXT);
+    CREATE TABLE event (number INTEGER PRIMARY KEY, log INTEGER, position INTEGER, id TEXT, body TEXT);
+    CREATE UNIQUE INDEX event_position ON event (log, position);
+    CREATE TABLE log (number INTEGER PRIMARY KEY, version INTEGER, updated_at INTEGER);
+    CREATE INDEX log_updated ON log (updated_at); INSERT INTO log VALUES (1, 0, 0)`)
   const insert = plain.prepare('INSERT INTO plain VALUES (?, ?, ?)')
+  const insertEvent = plain.prepare('INSERT INTO event (log, position, id, body) VALUES (1, ?, ?, ?)')
+  const updateLog = plain.prepare('UPDATE log SET version = ?, updated_at = updated_at + 1')
   return {
     name: `SQLite, ${synchronous}`,
     store,
     bare: (id, position, body) => insert.run(id, position, body),
+    floor(id, position, body) {
+      const isAlone = !plain.isTransaction
+      if (isAlone) plain.exec('BEGIN IMMEDIATE')
+      insertEvent.run(position, id, body)
+      updateLog.run(position)
+      if (isAlone) plain.exec('COMMIT')
+    },
     transaction: (statement) => plain.exec(statement),
     target,
     close: async () => {
@@ -168,6 +206,7 @@ function memory(): Candidate {
     name: 'memory (JSON round trip)',
     store,
     bare: (_, __, body) => JSON.parse(body),
+    floor: (_, __, body) => JSON.parse(body),
     transaction: () => undefined,
     target: 5,
     close: () => store.close(),
@@ -180,7 +219,11 @@ async function postgres(): Promise<Candidate> {
   const { url } = server
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   await pool.query('CREATE SCHEMA bench_append')
-  await pool.query('CREATE TABLE bench_append.plain (id text, position bigint PRIMARY KEY, body text)')
+  await pool.query(`CREATE TABLE bench_append.plain (id text, position bigint PRIMARY KEY, body text);
+    CREATE TABLE bench_append.event (log bigint, position bigint, id text, body text, PRIMARY KEY (log, position));
+    CREATE UNIQUE INDEX event_id ON bench_append.event (log, id);
+    CREATE TABLE bench_append.log (number bigint PRIMARY KEY, version bigint, updated_at bigint);
+    CREATE INDEX log_updated ON bench_append.log (updated_at); INSERT INTO bench_append.log VALUES (1, 0, 0)`)
   const store = postgresStore({ url, schema: 'bench_append_store' })
   return {
     name: 'PostgreSQL',
@@ -189,6 +232,14 @@ async function postgres(): Promise<Candidate> {
       pool.query({
         name: 'bare',
         text: 'INSERT INTO bench_append.plain VALUES ($1, $2, $3)',
+        values: [id, position, body],
+      }),
+    floor: (id, position, body) =>
+      pool.query({
+        name: 'floor',
+        text: `WITH log AS (
+          UPDATE bench_append.log SET version = $2, updated_at = updated_at + 1 WHERE number = 1 RETURNING number
+        ) INSERT INTO bench_append.event SELECT number, $2, $1, $3 FROM log`,
         values: [id, position, body],
       }),
     transaction: (statement) => pool.query(statement),
@@ -203,7 +254,7 @@ async function postgres(): Promise<Candidate> {
 
 try {
   console.log(
-    `${LENGTH} events, ${ROUNDS} rounds of ${APPENDS_PER_ROUND}; medians per event: bare insert, conversation.append, store.append, conversation.append of ${CONCURRENT} conversations at once; ratio of the second to the first`,
+    `${LENGTH} events, ${ROUNDS} rounds of ${APPENDS_PER_ROUND}; medians per event: bare insert, floor, conversation.append, store.append, conversation.append of ${CONCURRENT} conversations at once; ratios of conversation.append to the floor and to the bare insert`,
   )
   const all = [memory(), sqlite('full', 1.5), sqlite('normal', 6)]
   if (withPostgres) all.push(await postgres())
