@@ -52,6 +52,7 @@ describe('an invalid configuration file', () => {
       'webhooks[0]: needs either secret_env, the name of an environment variable, or secret',
       { webhooks: [URL_OF] },
     ],
+    ['Unrecognized key: "a"', '\ufeff{"a": 1}'],
     ['webhooks[0]: needs either secret_env', hook({ secret_env: 'H' })],
     ['webhooks[0].secret: Too small', hook({ secret: 'pass-word' })],
     [

@@ -17,7 +17,8 @@ export async function readConfig(file: string | undefined, { env }: Pick<Io, 'en
   if (file === undefined) return configOf({}, '.', () => '')
   const refusal = (problems: readonly string[]) => new FileError('unreadable', problems.join('; '), file)
   const text = await readFile(file, 'utf8').catch(rejectRead(file))
-  const value = valueOf(text)
+  // Some editors write a byte order mark.
+  const value = valueOf(text.replace(/^\ufeff/, ''))
   if (value === undefined) throw refusal([`is not JSON${errorPosition(text)}`])
   const { success, data, error } = settings.safeParse(value)
   if (!success) throw refusal(error.issues.flatMap(describeIssue))

@@ -207,7 +207,7 @@ async function manifestOf(folder: string): Promise<Manifest> {
   const file = await fileIn(folder, 'canvas-extension.json')
   if (file === null) throw refused('The folder has no canvas-extension.json.')
   const text = await withFile(file, constants.O_RDONLY, (handle) => handle.readFile('utf8'))
-  const value = parseJson(text)
+  const value = parseJson(text.replace(/^\ufeff/, ''))
   if (value === undefined) throw refused('canvas-extension.json is not JSON.')
   const read = canvasManifest.read(value)
   if ('errors' in read)
