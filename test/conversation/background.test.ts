@@ -623,3 +623,31 @@ describe.each([
     await engine.close()
   })
 })
+
+it('each progress report costs the same, however long a run waits until all is settled', async () => {
+  const { engine, conversation } = await startConversation()
+  const end = gate()
+  const scripted = stepWith(
+    { background: true, execute: async () => (await end.pass(), 'done') },
+    [call('a')],
+    [says('started')],
+    [says('done')],
+  )
+  const run = conversation.run(scripted.step, { until: 'settled' })
+  await conversation.waitFor('finished')
+  /** Milliseconds of this thread for 500 reports. */
+  const report = async (): Promise<number> => {
+    const before = process.threadCpuUsage()
+    for (let count = 0; count < 500; count += 1) await conversation.reportProgress('a', { progress: count })
+    const { user } = process.threadCpuUsage(before)
+    return user / 1_000
+  }
+  await report()
+  const first = await report()
+  for (let count = 0; count < 12; count += 1) await report()
+  const last = Math.min(await report(), await report())
+  expect(last).toBeLessThan(3 * first + 25)
+  end.open()
+  await run
+  await engine.close()
+})

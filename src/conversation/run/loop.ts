@@ -254,12 +254,14 @@ async function nextLease(
   { until, signal, leaseTtl }: RunOptions & { readonly leaseTtl: number },
   length: number,
 ): Promise<HeldLease | null> {
-  const since = (await replica.refresh()).log.entries.length
-  const isQuiet = ({ header, branch, log }: State): boolean =>
-    until === 'settled' &&
-    header.status === 'finished' &&
-    pendingCallCount(branch.workingCalls) > 0 &&
-    !log.entries.slice(since).some((entry) => eventKindOf(entry) === 'InterruptEvent')
+  let seen = (await replica.refresh()).log.entries.length
+  let isInterrupted = false
+  const isQuiet = ({ header, branch, log: { entries } }: State): boolean => {
+    isInterrupted ||= entries.slice(seen).some((entry) => eventKindOf(entry) === 'InterruptEvent')
+    seen = entries.length
+    const isWorking = header.status === 'finished' && pendingCallCount(branch.workingCalls) > 0
+    return until === 'settled' && isWorking && !isInterrupted
+  }
   for (;;) {
     const isLost = await waitForWork(store, replica, isQuiet, signal)
     const { state } = replica
