@@ -478,13 +478,8 @@ function checkDropped(
 
 type CallEntry = EventEntry<ActionEvent>
 
-interface ConsentWatch {
-  readonly update: (step: LogStep) => void
-  readonly result: (step: LogStep, call: CallEntry) => void
-}
-
 /** Checks P6 to P8, and I7 for executed calls. Without recorded starts, a result proves an execution. */
-function watchConsent(report: Report): ConsentWatch {
+function watchConsent(report: Report) {
   /** The turn in which each call started. A new status, a move of HEAD or an approval begins a turn. */
   const startedIn = new Map<string, number>()
   /** Ids of calls approved on any branch; empty if the log does not record approvals. */
@@ -520,7 +515,7 @@ function watchConsent(report: Report): ConsentWatch {
   }
 
   return {
-    update: (step) => {
+    update: (step: LogStep): void => {
       const { after, entry } = step
       const { event } = entry
       if (event.kind !== 'ConversationStateUpdateEvent') return
@@ -531,7 +526,7 @@ function watchConsent(report: Report): ConsentWatch {
       turn += 1
       if (after.header.status === 'waiting_for_confirmation') wait = entry
     },
-    result: (step, call) => {
+    result: (step: LogStep, call: CallEntry): void => {
       const { header } = step.before
       const isSettled = (): boolean =>
         header.callStatuses.some(({ action_id, grant }) => action_id === call.id && grant !== 'held')

@@ -4,14 +4,12 @@ import { requestHeadOf, replyOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
 import { type Entry, isOnPathIn } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
-import type { Checkpoint } from '../state/state.ts'
+import type { Checkpoint, State } from '../state/state.ts'
 import type { LogStep } from './load.ts'
 
 interface ReplyStart {
   readonly responseId: string
-  /** HEAD at the request, as the reply records it, or else the reply's parent; null if HEAD was empty. */
   readonly head: Checkpoint | null
-  readonly isRecorded: boolean
 }
 
 export function responseIdOf(event: Event): string | null {
@@ -31,10 +29,14 @@ export function replyStarts(): (step: LogStep) => ReplyStart | null {
     const last = known.get(responseId)
     known.set(responseId, entry)
     if (last !== undefined && isOnPathIn(last, entry.parent)) return null
-    const after = requestHeadOf(entry.event)
-    const named = typeof after === 'string' ? findEventIn(before.log, after) : undefined
-    if (named !== undefined) return { responseId, head: named, isRecorded: true }
-    if (after === null) return { responseId, head: null, isRecorded: true }
-    return { responseId, head: entry.parent as Checkpoint | null, isRecorded: after === true }
+    return { responseId, head: headOfRequest(before, entry) }
   }
+}
+
+/** HEAD at the request, as the reply records it, or else the reply's parent; null if HEAD was empty. */
+export function headOfRequest({ log }: State, { event, parent }: LogStep['entry']): Checkpoint | null {
+  const after = requestHeadOf(event)
+  if (after === null) return null
+  const named = typeof after === 'string' ? findEventIn(log, after) : undefined
+  return named ?? (parent as Checkpoint | null)
 }

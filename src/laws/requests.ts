@@ -12,7 +12,7 @@ import { toMessages } from '../messages/neutral.ts'
 import { type LeftOut, requestRecord } from '../messages/prefix.ts'
 import { isPart } from '../messages/reply-parts.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
-import { isCutOff, replyStarts } from './replies.ts'
+import { headOfRequest, isCutOff, replyStarts } from './replies.ts'
 import type { LawWatch, LogStep, Report } from './load.ts'
 
 /** Returns the messages of the model request for a state. */
@@ -156,13 +156,6 @@ function checkSigned(
     const should = 'a correct server appends, and changes the past only by a condensation or a system prompt'
     report(law, entry, `the signed parts of this reply can no longer be sent: ${why}; ${should}`)
   }
-}
-
-function headOfRequest(state: State, entry: LogStep['entry']): Checkpoint | null {
-  const after: unknown = replyOf(entry.event)?.after
-  if (after === null) return null
-  const named = typeof after === 'string' ? findEventIn(state.log, after) : undefined
-  return named ?? (entry.parent as Checkpoint | null)
 }
 
 /** Whether HEAD's branch was changed on purpose: its prompt was replaced, or units were removed. */
