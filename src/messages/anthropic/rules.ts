@@ -11,9 +11,10 @@ import {
   nonEmpty,
   notUser,
   sharedRules,
+  turnsOf,
 } from '../rules.ts'
 import type { Finding, JsonObject, Part, Rules, Violation } from '../request-form.ts'
-import type { Turn } from '../rules.ts'
+import type { Step } from '../rules.ts'
 import {
   absent,
   boolean,
@@ -304,7 +305,7 @@ function viewOf(request: unknown, target: Target) {
     all: [...blocks, ...results.flatMap(({ inner }) => inner)],
     calls: messages.flatMap(callsOf),
     results,
-    turns: turnsIn(messages),
+    turns: turnsOf(messages.flatMap(stepsOf)),
   }
 }
 
@@ -337,18 +338,13 @@ const resultsOf = ({ role, blocks }: Message) =>
     return { ...result, inner }
   })
 
-const turnsIn = (messages: readonly Message[]): Turn[] =>
-  messages.map((message, index): Turn => {
-    if (message.role === 'assistant')
-      return { calls: refs(callsOf(message), 'id'), results: resultRefs(messages[index + 1]) }
-    const follows = messages[index - 1]?.role === 'assistant'
-    return { calls: [], results: follows ? [] : resultRefs(message) }
-  })
-
-const resultRefs = (message?: Message) => refs(message === undefined ? [] : resultsOf(message), 'tool_use_id')
-
-const refs = (blocks: readonly Block[], key: string) =>
-  blocks.map(({ path, body }) => ({ id: body[key], path }))
+const stepsOf = (message: Message): Step[] =>
+  message.role === 'assistant'
+    ? ['break', 'assistant', ...callsOf(message).map(({ path, body: { id } }) => ({ call: { id, path } }))]
+    : [
+        ...resultsOf(message).map(({ path, body }) => ({ result: { id: body['tool_use_id'], path } })),
+        'break',
+      ]
 
 export const anthropicRules: Rules<View> = {
   ...formRules<View>(shape, 'SDK types MessageParam and ContentBlockParam', {
