@@ -165,10 +165,6 @@ export function faultsOf(
       Array.isArray(item)
         ? add(item.flatMap((each, index) => faultsOf(shape, each, `${path}[${index}]`)))
         : wrong('an array', item),
-    map: (shape, item) =>
-      isObject(item)
-        ? add(Object.entries(item).flatMap(([name, each]) => faultsOf(shape, each, join(path, name))))
-        : wrong('an object', item),
     typed(kinds, item) {
       const count = findings.length
       byKey('type', shapesOf(kinds, record))(item, judging)
