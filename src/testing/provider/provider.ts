@@ -137,20 +137,20 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
     grammar: ProviderGrammar,
     request: Request,
     stream: boolean,
-    { end, endless = false, cut, pieces, slow = 0 }: ModelReply,
+    turn: ModelReply,
     contents: readonly Wire[],
     number: number,
   ): Response => {
+    const { end = null, endless } = turn
     if (!stream && end === 'failed') return refuse(grammar, 'server_error', '')
-    const about = { requestNumber: number, end: end ?? null }
+    const about = { requestNumber: number, end }
     const texts = stream
       ? eventTexts(grammar, grammar.stream(contents, about), !endless)
       : [JSON.stringify(grammar.whole(contents, about))]
     // An endless reply does not announce its end.
-    const text = endless ? texts.slice(0, stream ? -grammar.ends : 0) : texts
-    const plan: BytePlan = { texts: text, cut: cut ?? null, pieces: pieces ?? null, slow, endless }
+    const sent = endless ? texts.slice(0, stream ? -grammar.ends : 0) : texts
     return new Response(
-      sendBytes(plan, request.signal, () => (remaining += 1)),
+      sendBytes(sent, turn, request.signal, () => (remaining += 1)),
       { headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' } },
     )
   }
@@ -168,15 +168,6 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
   }
 }
 
-interface BytePlan {
-  readonly texts: readonly string[]
-  readonly cut: number | null
-  /** The length of a piece in bytes; null to send each text as one piece. */
-  readonly pieces: number | null
-  readonly slow: number
-  readonly endless: boolean
-}
-
 const lost = (): Error => new TypeError('terminated: the connection was lost')
 
 const never = (signal: AbortSignal, onLeft: () => void): Promise<never> =>
@@ -187,10 +178,10 @@ const never = (signal: AbortSignal, onLeft: () => void): Promise<never> =>
     })
   })
 
-function bytePieces({ texts, cut, pieces }: BytePlan): readonly Uint8Array[] {
+function bytePieces(texts: readonly string[], { cut, pieces }: ModelReply): Uint8Array<ArrayBuffer>[] {
   const encoder = new TextEncoder()
-  if (cut === null && pieces === null) return texts.map((text) => encoder.encode(text))
-  const bytes = encoder.encode(texts.join('')).subarray(0, cut ?? undefined)
+  if (cut === undefined && pieces === undefined) return texts.map((text) => encoder.encode(text))
+  const bytes = encoder.encode(texts.join('')).subarray(0, cut)
   const length = Math.max(1, pieces ?? bytes.length)
   return Array.from({ length: Math.ceil(bytes.length / length) }, (_, index) =>
     bytes.subarray(index * length, (index + 1) * length),
@@ -198,11 +189,13 @@ function bytePieces({ texts, cut, pieces }: BytePlan): readonly Uint8Array[] {
 }
 
 function sendBytes(
-  plan: BytePlan,
+  texts: readonly string[],
+  reply: ModelReply,
   signal: AbortSignal,
   onLeft: () => void,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const remaining = [...bytePieces(plan)] as Uint8Array<ArrayBuffer>[]
+  const { cut, slow = 0, endless } = reply
+  const remaining = bytePieces(texts, reply)
   let isOver = false
   const leave = (): void => {
     if (isOver) return
@@ -218,13 +211,13 @@ function sendBytes(
       })
     },
     async pull(controller) {
-      for (let n = 0; n < plan.slow; n += 1) await turn()
+      for (let n = 0; n < slow; n += 1) await turn()
       if (isOver) return
       const piece = remaining.shift()
       if (piece !== undefined) return controller.enqueue(piece)
-      if (plan.endless) return new Promise(() => undefined)
+      if (endless) return new Promise(() => undefined)
       isOver = true
-      if (plan.cut === null) controller.close()
+      if (cut === undefined) controller.close()
       else controller.error(lost())
     },
     cancel: leave,
