@@ -47,20 +47,17 @@ export function subagent(options: SubagentOptions): StepTool {
     step,
     parameters = TASK,
     prompt = (args) => (typeof args['task'] === 'string' ? args['task'] : JSON.stringify(args)),
-    maxDepth,
-    maxChildren,
-    run,
+    background,
+    ...childOptions
   } = options
   const callChild = (text: string, { runChild, signal, report }: ToolContext): Promise<ChildReply> => {
     if (runChild === undefined) throw new TypeError('A subagent runs only in a step of a conversation.')
     return runChild({
+      ...childOptions,
       text,
       step,
       title: name,
       signal,
-      ...(maxDepth !== undefined && { maxDepth }),
-      ...(maxChildren !== undefined && { maxChildren }),
-      ...(run !== undefined && { run }),
       // Records the child's id: unlike a SubagentObservation, the completion of a background call lacks it.
       onOpen: (subagent) => void report?.({ task: { subagent } }).catch(() => undefined),
     })
@@ -70,7 +67,7 @@ export function subagent(options: SubagentOptions): StepTool {
     description,
     parameters,
     repeatable: true,
-    ...(options.background === true && { background: true }),
+    ...(background === true && { background }),
     execute: async (args, context) => subagentOutput(await callChild(prompt(args), context)),
     async resume(_, context) {
       // Must be the same prompt as in `execute`, because the child may already have it.
