@@ -82,14 +82,10 @@ export interface SystemTurn {
   readonly texts: readonly TextPiece[]
 }
 
-export interface AssistantTurn {
+export interface AssistantTurn extends PartsInOrder {
   readonly role: 'assistant'
   readonly index: number
   readonly message: AssistantMessage
-  readonly refs: readonly PartRef[]
-  /** Number of parts up to and including the last signed part; 0 if no part is signed. */
-  readonly bound: number
-  readonly signed: number
   readonly texts: readonly TextPiece[]
   readonly calls: readonly Call[]
   /** One result for each call, in the order of arrival. */
@@ -116,6 +112,7 @@ export type Turn = UserTurn | SystemTurn | AssistantTurn
 
 export interface PartsInOrder {
   readonly refs: readonly PartRef[]
+  /** Number of parts up to and including the last signed part; 0 if no part is signed. */
   readonly bound: number
   readonly signed: number
 }

@@ -273,8 +273,6 @@ function addTree(
   for (const rest of byCall.values()) for (const child of rest) addTree(child, depth + 1, all)
 }
 
-type Base = Omit<ItemBase, 'type'>
-
 type ResultEvent = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
 /** The event is null for a kind whose body is not needed. */
@@ -365,7 +363,7 @@ function statusOf(result: ToolResultEvent, outcome?: CompletionOutcome): Timelin
 }
 
 function callItem(
-  base: Base,
+  base: ItemBase,
   event: ActionEvent,
   status: TimelineCallStatus,
   after: RequestPosition,
@@ -400,7 +398,7 @@ function pageOutput(result: ToolResultEvent): Pick<TimelineResult, 'output'> {
 }
 
 function itemOf(
-  base: Base,
+  base: ItemBase,
   event: Exclude<Event, ActionEvent | MessageEvent>,
   forgot: readonly string[],
 ): TimelineItem[] {
@@ -421,12 +419,12 @@ function itemOf(
   }
 }
 
-function stopItem(base: Base, kind: string | null): StopItem[] {
+function stopItem(base: ItemBase, kind: string | null): StopItem[] {
   if (kind === 'PauseEvent') return [{ ...base, type: 'pause' }]
   return kind === 'InterruptEvent' ? [{ ...base, type: 'interrupt' }] : []
 }
 
-const messageItem = (base: Base, event: MessageEvent, after: RequestPosition): MessageItem => ({
+const messageItem = (base: ItemBase, event: MessageEvent, after: RequestPosition): MessageItem => ({
   ...base,
   type: 'message',
   role: event.llm_message.role,

@@ -118,9 +118,6 @@ const spoken = byKey('type', ofModel)
 const content = textOr(listOf(byKey('type', { ...ofUser, ...ofModel })))
 const part = byKey('type', ofUser)
 const many = listOf(object)
-const idField = { id: text }
-const withStatus = { status: orNull(text) }
-const withCallId = { call_id: text }
 const withCaller = { async: orNull(flag) as Shape<boolean>, caller: orNull(object) as Shape<never> }
 const stored = storedFields(KINDS)
 const OPEN = ['image_generation_call', 'shell_call_output', 'apply_patch_call_output']
@@ -133,8 +130,8 @@ const serverShapes = {
     outputs: orNull(many),
   }),
   ...shapesOf(Object.fromEntries(Object.entries(stored).filter(([kind]) => OPEN.includes(kind))), loose),
-  shell_call: loose({ ...withCallId, action: object }),
-  apply_patch_call: loose({ ...withCallId, operation: object, status: text }),
+  shell_call: loose({ call_id: text, action: object }),
+  apply_patch_call: loose({ call_id: text, operation: object, status: text }),
 }
 const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
 const output = textOr(listOf(part))
@@ -176,14 +173,14 @@ const shape = fields({
           { id: text, namespace: text, ...withCaller },
         ),
         custom_tool_call_output: fields({ call_id: text, output }, { id: text }),
-        computer_call: loose({ ...idField, ...withCallId, pending_safety_checks: many, status: text }),
+        computer_call: loose({ id: text, call_id: text, pending_safety_checks: many, status: text }),
         computer_call_output: fields(
-          { ...withCallId, output: fields({ type: text }, { image_url: text, file_id: text }) },
-          { acknowledged_safety_checks: orNull(many), ...withStatus },
+          { call_id: text, output: fields({ type: text }, { image_url: text, file_id: text }) },
+          { acknowledged_safety_checks: orNull(many), status: orNull(text) },
         ),
         mcp_approval_response: fields({ approval_request_id: text, approve: flag }, { reason: orNull(text) }),
-        local_shell_call: loose({ ...idField, ...withCallId, action: object, status: text }),
-        local_shell_call_output: loose({ ...idField, output: text }),
+        local_shell_call: loose({ id: text, call_id: text, action: object, status: text }),
+        local_shell_call_output: loose({ id: text, output: text }),
         ...serverShapes,
         function_call_output: known.function_call_output,
         reasoning: known.reasoning,
