@@ -2,7 +2,7 @@
 
 export { Conversation } from './conversation/conversation.ts'
 export { createEngine, type Engine, type EngineOptions } from './conversation/engine.ts'
-export type { LoggedEvent } from './conversation/logged-event.ts'
+export type { AppendedEvent, LoggedEvent } from './conversation/logged-event.ts'
 export { explainPrefix, type PrefixChange } from './context/explain-prefix.ts'
 export type { Hook } from './conversation/run/hooks.ts'
 export type { RunOptions } from './conversation/run/options.ts'

@@ -36,7 +36,7 @@ import {
   takeOverWork,
 } from './background.ts'
 import { attachLateResults, decideComplete, isUnplaced } from './late-results.ts'
-import { type LoggedEvent, toLogged } from './logged-event.ts'
+import { type AppendedEvent, type LoggedEvent, toLogged } from './logged-event.ts'
 import { type Decision, type Look, recordIn, waitForState } from './replica.ts'
 import { type Recovery, recover } from './recover.ts'
 import { checkRest, isOfRun } from './run/lease.ts'
@@ -183,7 +183,7 @@ export class Conversation {
   async append(
     input: Event | readonly Event[],
     options: Pick<AppendOptions, 'expected' | 'within'> = {},
-  ): Promise<readonly LoggedEvent[]> {
+  ): Promise<readonly AppendedEvent[]> {
     checkOptionNames(options, 'expected within')
     const events = checkEvents(Array.isArray(input) ? Array.from(input) : [input])
     const depends = events.some(isUnplaced)
@@ -200,7 +200,7 @@ export class Conversation {
    * Appends a user's message; `run` then replies. O(log n). @throws ColloquyError `invalid_event`,
    * `id_conflict` for a different message with a known key.
    */
-  async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
+  async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly AppendedEvent[]> {
     checkOptionNames(options, 'key sender within')
     const { key, sender, within } = options
     const id = key === undefined ? undefined : keyedId('message', this.id, key)
@@ -213,7 +213,7 @@ export class Conversation {
   }
 
   /** Pauses the conversation: an active run stops after its current step. See `resume`. */
-  async pause(): Promise<readonly LoggedEvent[]> {
+  async pause(): Promise<readonly AppendedEvent[]> {
     return this.#decide((state) => decidePause(state, this.#engine.isRunning(this.id)))
   }
 
@@ -221,7 +221,7 @@ export class Conversation {
    * Stops the run at once, whichever process runs it: aborts its signal, and ends its pending calls in one
    * append. With `working`, also cancels background calls, which otherwise continue.
    */
-  async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
+  async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly AppendedEvent[]> {
     checkOptionNames(options, 'working')
     // Another process may hold the run: its lease exists until the run has ended.
     const lease = await this.#engine.store.getLease(this.id)
@@ -236,7 +236,7 @@ export class Conversation {
   }
 
   /** Ends a pause; call `run` to continue. A reply that arrived meanwhile is used, not requested again. */
-  async resume(): Promise<readonly LoggedEvent[]> {
+  async resume(): Promise<readonly AppendedEvent[]> {
     return this.#decide(decideResume)
   }
 
@@ -260,7 +260,7 @@ export class Conversation {
    * status // 'finished'
    * await engine.close()
    */
-  async approve(actionIds: readonly string[]): Promise<readonly LoggedEvent[]> {
+  async approve(actionIds: readonly string[]): Promise<readonly AppendedEvent[]> {
     return this.#decide((state) => decideApprove(state, actionIds))
   }
 
@@ -268,7 +268,7 @@ export class Conversation {
    * Rejects pending calls, by default all of HEAD's branch. The model reads the reason (default: `User
    * rejected the action.`). @throws ColloquyError `unknown_call`.
    */
-  async reject(actionIds?: readonly string[], reason?: string): Promise<readonly LoggedEvent[]> {
+  async reject(actionIds?: readonly string[], reason?: string): Promise<readonly AppendedEvent[]> {
     return this.#decide((state) => checkEvents(decideReject(state, actionIds, reason)))
   }
 
@@ -276,7 +276,7 @@ export class Conversation {
    * Moves HEAD to an event, so that the next append continues from there. Null starts an empty branch.
    * @throws ColloquyError `unknown_event`; `already_running` during a run.
    */
-  async navigate(eventId: string | null): Promise<readonly LoggedEvent[]> {
+  async navigate(eventId: string | null): Promise<readonly AppendedEvent[]> {
     return this.#decideAtRest((state) => decideNavigate(state, eventId))
   }
 
@@ -284,7 +284,7 @@ export class Conversation {
    * Moves HEAD back to the branch's system prompt, or before the first event if there is no system prompt.
    * @throws ColloquyError `already_running`.
    */
-  async restart(): Promise<readonly LoggedEvent[]> {
+  async restart(): Promise<readonly AppendedEvent[]> {
     return this.#decideAtRest(decideRestart)
   }
 
@@ -293,7 +293,7 @@ export class Conversation {
    * @throws ColloquyError `unknown_event` when no user's message has this id; `invalid_event`;
    *   `already_running` during a run.
    */
-  async editAndResend(messageId: string, content: string | Message): Promise<readonly LoggedEvent[]> {
+  async editAndResend(messageId: string, content: string | Message): Promise<readonly AppendedEvent[]> {
     const [message] = checkEvents([userMessage(content)])
     return this.#decideAtRest((state) =>
       message?.kind === 'MessageEvent' ? decideEdit(state, messageId, message) : [],
@@ -305,7 +305,7 @@ export class Conversation {
    * `toPolicy`. Null removes the policy.
    * @throws ColloquyError `invalid_argument`; `invalid_event` for a value that is not JSON.
    */
-  async setConfirmationPolicy(policy: JsonObject | null): Promise<readonly LoggedEvent[]> {
+  async setConfirmationPolicy(policy: JsonObject | null): Promise<readonly AppendedEvent[]> {
     if (typeof policy !== 'object' || Array.isArray(policy))
       invalidArgument('policy', 'must be an object with a kind, or null')
     const [update] = checkEvents([policyUpdate(policy)])
@@ -483,13 +483,13 @@ export class Conversation {
    * @param callId id of the call's action
    * @throws ColloquyError `unknown_call` when the call is not working.
    */
-  async complete(callId: string, result: string | CallCompletion): Promise<readonly LoggedEvent[]> {
+  async complete(callId: string, result: string | CallCompletion): Promise<readonly AppendedEvent[]> {
     const { content, outcome = 'done' } = typeof result === 'string' ? { content: result } : result
     return this.#decide((state) => checkEvents(decideComplete(state, callId, content, outcome)))
   }
 
   /** Aborts a call's work, even in another process; the call ends as cancelled. @throws as `complete`. */
-  async cancel(callId: string, reason = 'The call was cancelled.'): Promise<readonly LoggedEvent[]> {
+  async cancel(callId: string, reason = 'The call was cancelled.'): Promise<readonly AppendedEvent[]> {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, reason, 'cancelled')))
   }
 
@@ -497,7 +497,7 @@ export class Conversation {
    * Appends a working call's progress. The model does not see this progress. A new `task` replaces the task
    * that the tool's `resume` receives. Does nothing for a call that is not working.
    */
-  async reportProgress(callId: string, progress: ProgressReport): Promise<readonly LoggedEvent[]> {
+  async reportProgress(callId: string, progress: ProgressReport): Promise<readonly AppendedEvent[]> {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
   }
 
@@ -526,7 +526,7 @@ export class Conversation {
    * items[0].fact.llm_message.content[0].text // '[erased]'
    * await engine.close()
    */
-  async eraseEvent(id: string, reason = 'The content was erased.'): Promise<readonly LoggedEvent[]> {
+  async eraseEvent(id: string, reason = 'The content was erased.'): Promise<readonly AppendedEvent[]> {
     if (typeof reason !== 'string' || reason.length > MAX_REASON)
       invalidArgument('reason', `must be a string of at most ${MAX_REASON} characters`)
     const record = keyedId('erasure', this.id, String(id))
@@ -563,14 +563,14 @@ export class Conversation {
     return signal === undefined ? closing : AbortSignal.any([closing, signal])
   }
 
-  #decide(decide: Decision): Promise<readonly LoggedEvent[]> {
+  #decide(decide: Decision): Promise<readonly AppendedEvent[]> {
     return this.#engine.use(this.id, (replica) =>
       replica.commit(decide, { depends: true, failsAfterOutage: true }),
     )
   }
 
   /** Appends a decision that moves HEAD. Throws during a run, which would continue on the wrong branch. */
-  #decideAtRest(decide: Decision): Promise<readonly LoggedEvent[]> {
+  #decideAtRest(decide: Decision): Promise<readonly AppendedEvent[]> {
     return this.#engine.use(this.id, (replica) =>
       retryConflicts(async () => {
         const expected = (await replica.refresh()).log.entries.length

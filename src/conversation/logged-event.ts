@@ -1,4 +1,5 @@
 import type { Fact } from '../event/quarantine.ts'
+import type { Event } from '../event/types.ts'
 
 /** An event of the log, at its position. */
 export interface LoggedEvent {
@@ -11,6 +12,12 @@ export interface LoggedEvent {
   readonly parentId: string | null
   /** The event, or the line that could not be decoded. */
   readonly fact: Fact
+}
+
+/** An event that was appended. Unlike a line of an import, it is readable and has an id. */
+export interface AppendedEvent extends LoggedEvent {
+  readonly id: string
+  readonly fact: Event
 }
 
 export const toLogged = ({ seq, id, parentId, fact }: Omit<LoggedEvent, 'type'>): LoggedEvent => ({

@@ -3,7 +3,7 @@ import { endLease, holdLease } from './run/lease.ts'
 import type { EngineContext } from './engine-context.ts'
 import type { Store } from '../store/contract/store.ts'
 import { decideRecover, callsOfLostRun } from './decide.ts'
-import type { LoggedEvent } from './logged-event.ts'
+import type { AppendedEvent } from './logged-event.ts'
 import type { Replica } from './replica.ts'
 import { allConversations } from '../store/kit/query/page.ts'
 
@@ -14,7 +14,7 @@ export interface Recovery {
    * a run holds the lease or, with `unheld`, the lease has not been released.
    */
   readonly outcome: 'recovered' | 'not_running' | 'live'
-  readonly events: readonly LoggedEvent[]
+  readonly events: readonly AppendedEvent[]
 }
 
 /** Duration of a recovery's lease in milliseconds. The lease is renewed until the recovery ends. */

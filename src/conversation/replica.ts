@@ -22,7 +22,7 @@ import { type Unit, unitEvents, type ViewItem } from '../view/units.ts'
 import type { View } from '../view/view.ts'
 import { ERASURE, erasureRecord, isPendingCall, planErasure } from './erase.ts'
 import { backOff, Listeners, serialQueue } from './async.ts'
-import { type LoggedEvent, toLogged } from './logged-event.ts'
+import { type AppendedEvent, toLogged } from './logged-event.ts'
 import { type Stamp, stampEvents, stampUnknown } from './stamp.ts'
 import { Replies } from './streamed.ts'
 
@@ -168,7 +168,7 @@ export class Replica {
    * Appends and folds a decision's events, except events already in the log. Returns all the decision's
    * events.
    */
-  commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
+  commit(decide: Decision, options: CommitOptions = {}): Promise<readonly AppendedEvent[]> {
     const queuedAt = performance.now()
     return this.#inOrder(async () => {
       const { expected = 'any', depends = false, lease, within, failsAfterOutage = false } = options
@@ -233,7 +233,7 @@ export class Replica {
   }
 
   /** Erases an event. Returns the erasure record if it is new. */
-  async erase(eventId: string, recordId: string, reason: string): Promise<readonly LoggedEvent[]> {
+  async erase(eventId: string, recordId: string, reason: string): Promise<readonly AppendedEvent[]> {
     for (let attempt = 1; ; attempt += 1) {
       const state = await this.whole()
       if (isPendingCall(state, eventId))
@@ -303,7 +303,7 @@ export class Replica {
     })
   }
 
-  async #append(events: readonly Event[], options: AppendOptions): Promise<readonly LoggedEvent[]> {
+  async #append(events: readonly Event[], options: AppendOptions): Promise<readonly AppendedEvent[]> {
     if (this.replies.beforeEnd !== null) await this.replies.finish(events)
     const last = this.#state.log.entries.last()?.timestamp ?? null
     const begunAt = performance.now()
@@ -337,7 +337,7 @@ export class Replica {
     } catch {
       // The append succeeded, so no error may escape. The next read catches up.
     }
-    return appended.events.map(toLogged)
+    return appended.events.map((event) => toLogged(event) as AppendedEvent)
   }
 
   async #decide(decide: Decision): Promise<readonly Event[]> {

@@ -1,6 +1,6 @@
 /** Appends to a live conversation over each store: stamped fields, deduplication and rejections. */
 
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, expectTypeOf, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -32,6 +32,16 @@ describe.each(BACKENDS.names)('a conversation over %s', (name) => {
     await conversation.navigate(null)
     const [root] = await conversation.append(withoutId(user('again')))
     expect(root?.fact.parent_id).toBe('__root__')
+    await close()
+  })
+
+  it('the id of an appended event can be passed on without a check for null', async () => {
+    const { conversation, close } = await openEngine(await BACKENDS.make(name))
+    for (const { id, fact } of await conversation.sendMessage('Hello')) {
+      expectTypeOf(fact).toEqualTypeOf<Event>()
+      await conversation.editAndResend(id, 'Good morning')
+    }
+    expect(await conversation.branches()).toHaveLength(2)
     await close()
   })
 

@@ -2,7 +2,7 @@ import type { ActionEvent, Event } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
-import type { LoggedEvent } from '../logged-event.ts'
+import type { AppendedEvent } from '../logged-event.ts'
 import type { StartedWork } from '../background.ts'
 import type { Decision, Replica } from '../replica.ts'
 import type { HeldLease } from './lease.ts'
@@ -50,7 +50,7 @@ export function add(
   run: RunContext,
   decide: Decision,
   { whenAborted = false }: { readonly whenAborted?: boolean } = {},
-): Promise<readonly LoggedEvent[]> {
+): Promise<readonly AppendedEvent[]> {
   const { replica, lease, signal, within } = run
   const { owner, generation } = lease.lease
   // `decide` may throw errors of the caller's policy, which are not errors of the replica.

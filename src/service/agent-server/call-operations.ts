@@ -1,6 +1,6 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import { completionId } from '../../event/completion.ts'
-import type { LoggedEvent } from '../../conversation/logged-event.ts'
+import type { AppendedEvent } from '../../conversation/logged-event.ts'
 import { listWorkingCalls } from '../../state/read.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { isSameHash, newKey, sha256 } from '../auth/api-keys.ts'
@@ -155,7 +155,7 @@ export const callOperations = (
 async function end(
   lifecycle: Lifecycle,
   path: { readonly conversation_id: string; readonly action_id: string },
-  append: (conversation: Conversation) => Promise<readonly LoggedEvent[]>,
+  append: (conversation: Conversation) => Promise<readonly AppendedEvent[]>,
 ) {
   const { store } = lifecycle.engine
   const id = completionId(path.action_id)

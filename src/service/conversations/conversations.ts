@@ -1,7 +1,7 @@
 import { orAborted } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
-import type { LoggedEvent } from '../../conversation/logged-event.ts'
+import type { AppendedEvent } from '../../conversation/logged-event.ts'
 import type { Look } from '../../conversation/replica.ts'
 import { monotonicUlids } from '../../conversation/stamp.ts'
 import { keyedId } from '../../event/ids.ts'
@@ -96,7 +96,7 @@ export async function sendMessage(
   conversation: Conversation,
   { content, key, sender }: ClientMessage,
   run: boolean,
-): Promise<readonly LoggedEvent[]> {
+): Promise<readonly AppendedEvent[]> {
   const id = key === undefined ? newEventId() : keyedId('message', conversation.id, key)
   const llm_message = { role: 'user', content } as const
   const named = sender !== undefined && { sender }
