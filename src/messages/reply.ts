@@ -27,16 +27,24 @@ export interface Failure {
   readonly explanation: string | null
 }
 
-export function failureOf({ error }: RawObject): Failure | null {
-  return error === null || error === undefined
-    ? null
-    : failedWith(stringOf(objectOf(error)['message']) || stringOf(error))
-}
+/** Reads an error without a message as JSON, because it can have a code or a type. */
+export const failureOf = ({ error }: RawObject): Failure | null =>
+  error ? failedWith(stringOf(objectOf(error)['message']) || textOfInput(error)) : null
 
 export const failedWith = (explanation: unknown): Failure => ({
   type: 'failed',
   explanation: stringOf(explanation) || null,
 })
+
+const clipped = (text: string): string => text.slice(0, 400)
+
+/** The failure of a response that lacks the content of a reply, such as another form of error. */
+export const notReply = (raw: RawObject): Failure =>
+  failedWith(`The response is not a reply: ${clipped(textOfInput(raw))}`)
+
+/** Returns endings by stop reason. `names` are separated by spaces. */
+export const endingsAs = (type: Endings[string], names: string): Endings =>
+  Object.fromEntries(names.split(' ').map((name) => [name, type]))
 
 /** Returns the fields that are not in `known`, except nulls and empty lists; null if no field remains. */
 export function moreOf(value: RawObject, ...known: readonly string[]): JsonObject | null {
@@ -481,8 +489,10 @@ export const replyReader =
   ) =>
   (reply: Raw, options?: ReadOptions): Reply => {
     if (options !== undefined) checkOptionNames(options, 'request state tools')
-    const raw: RawObject & { readonly [BROKEN]?: ReplyOutcome } = objectOf(reply)
-    return replyEvents(read(raw, raw[BROKEN] ?? null, options ?? {}), limits, options ?? {})
+    // A client returns a page as text if its address is not the address of an API.
+    const raw: RawObject & { readonly [BROKEN]?: ReplyOutcome } =
+      typeof reply === 'string' ? { error: clipped(reply) } : objectOf(reply)
+    return replyEvents(read(raw, raw[BROKEN] ?? failureOf(raw), options ?? {}), limits, options ?? {})
   }
 
 /**

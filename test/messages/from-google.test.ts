@@ -45,7 +45,10 @@ describe('the outcome of a reply', () => {
     const { events, outcome } = fromGoogle(blocked)
     expect(outcome).toEqual({ type: 'filtered', reason: 'PROHIBITED_CONTENT' })
     expect(events).toMatchObject([{ kind: 'MessageEvent', llm_message: { content: [] } }])
-    expect(fromGoogle({}).outcome).toEqual({ type: 'failed', explanation: null })
+    expect(fromGoogle({}).outcome).toEqual({
+      type: 'failed',
+      explanation: 'The response is not a reply: {}',
+    })
     const error = { code: 503, message: 'Overloaded' }
     expect(fromGoogle({ error } as never).outcome).toEqual({ type: 'failed', explanation: 'Overloaded' })
     const stream = collectGoogle()

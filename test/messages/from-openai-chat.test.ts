@@ -36,8 +36,12 @@ describe('fromOpenAIChat', () => {
     [{ content: 'x' }, 'content_filter', { type: 'filtered', reason: 'content_filter' }],
     [{ content: 'x' }, 'model_length', { type: 'truncated', reason: 'model_length' }],
     [{ content: 'x' }, 'sensitive', { type: 'filtered', reason: 'sensitive' }],
-    [{ content: 'x' }, 'insufficient_system_resource', { type: 'failed', explanation: null }],
-    [{ content: 'x' }, 'network_error', { type: 'failed', explanation: null }],
+    [
+      { content: 'x' },
+      'insufficient_system_resource',
+      { type: 'failed', explanation: 'insufficient_system_resource' },
+    ],
+    [{ content: 'x' }, 'network_error', { type: 'failed', explanation: 'network_error' }],
     [{ content: 'x' }, 'abort', { type: 'broken_off', text: 'x' }],
     [{ content: [{ type: 'text', text: 'x' }] }, 'abort', { type: 'broken_off', text: 'x' }],
     [{ content: null, refusal: 'No.' }, 'stop', { type: 'refused', explanation: 'No.' }],
@@ -238,6 +242,33 @@ describe('collectOpenAIChat', () => {
     expect(end().events).toMatchObject([{ llm_response_id: 'chatcmpl-512-1764100000' }])
   })
 
+  it.each([
+    [
+      { base_resp: { status_code: 1008, status_msg: 'insufficient balance' }, choices: null },
+      'insufficient balance',
+    ],
+    [{ object: 'error', message: 'Too long.', code: 400 }, 'Too long.'],
+    [{ error: { code: 502 } }, '{"code":502}'],
+  ])('reports the error of a chunk: %j', (error, explanation) => {
+    const { push, end } = collectOpenAIChat()
+    push({ ...chunk({ content: 'x' }), base_resp: { status_code: 0, status_msg: '' }, error: '' })
+    push(error)
+    expect(end().outcome).toEqual({ type: 'failed', explanation })
+    expect(end().events).toMatchObject([{ llm_message: { content: [{ text: 'x' }] } }])
+  })
+
+  it.each([
+    ['max_tokens', 'truncated'],
+    ['MAX_TOKENS', 'truncated'],
+    ['model_context_window_exceeded', 'truncated'],
+    ['SAFETY', 'filtered'],
+    ['PROHIBITED_CONTENT', 'filtered'],
+    ['refusal', 'refused'],
+  ])('recognizes the reason of another provider: %s', (finish_reason, type) => {
+    const { outcome } = fromOpenAIChat({ choices: [{ message: { content: 'x' }, finish_reason }] } as never)
+    expect(outcome).toMatchObject({ type })
+  })
+
   it('reports the error of a failed stream', () => {
     const { push, end } = collectOpenAIChat()
     push({ error: { message: 'Overloaded' } })
@@ -255,6 +286,10 @@ describe('collectOpenAIChat', () => {
       'Cut.',
     ],
     [{ choices: [{ message: { content: 'x' }, finish_reason: 'error' }] }, null],
+    [
+      { choices: [{ message: { content: 'x' }, finish_reason: 'MALFORMED_FUNCTION_CALL' }] },
+      'MALFORMED_FUNCTION_CALL',
+    ],
   ])('reports the failure of a complete response: %j', (input, explanation) => {
     const { events, outcome } = fromOpenAIChat(input as never)
     expect(outcome).toEqual({ type: 'failed', explanation })

@@ -301,6 +301,26 @@ describe('the generated logs', () => {
   })
 })
 
+const failed = (explanation: string) => ({ events: [], outcome: { type: 'failed', explanation } })
+
+it.each([
+  fromAiSdk,
+  fromAnthropic,
+  fromBedrock,
+  fromGoogle,
+  fromInteractions,
+  fromOpenAIChat,
+  fromOpenAIResponses,
+])('%o reports a response that is not a reply as failed, with its text', (read) => {
+  const page = '<html>Not found</html>'
+  expect(read(page as never)).toEqual(failed(page))
+  expect(read(page.repeat(100) as never).outcome).toMatchObject({
+    explanation: page.repeat(100).slice(0, 400),
+  })
+  const other = { message: 'Not found', code: 404 }
+  expect(read(other as never)).toEqual(failed(`The response is not a reply: ${JSON.stringify(other)}`))
+})
+
 it('every reader accepts a reply that is nested 20,000 levels deep', () => {
   let deep: unknown = 1
   for (let level = 0; level < 20_000; level += 1) deep = level % 2 === 0 ? { a: deep } : [deep]

@@ -1,7 +1,17 @@
 import { attempt, isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
+import {
+  endingBy,
+  failedWith,
+  failureOf,
+  moreOf,
+  notReply,
+  readParts,
+  replyDelta,
+  replyPart,
+  replyReader,
+} from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCall, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../text.ts'
 import { addDelta, closeBlock, collectStream, type DeltaFields, itemsByIndex, newItem } from '../stream.ts'
@@ -34,7 +44,8 @@ export interface AiSdkStep {
 export const fromAiSdk = replyReader<AiSdkStep>(LIMITS, (raw, broken) => {
   const response = objectOf(raw['response'])
   const content = objectsOf(raw['content']).filter(isVisible)
-  const ending = broken ?? endingOf(raw)
+  const ending =
+    broken ?? ((raw['content'] ?? raw['finishReason']) === undefined ? notReply(raw) : endingOf(raw))
   const { raw: _, ...usage } = objectOf(raw['usage'])
   const callFacts = callFactsIn(content)
   return {
@@ -272,14 +283,9 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
       else if (type === 'abort') isAborted = true
       return []
     },
-    failureIn: ({ type, error }) =>
-      type === 'error' && finish === null ? failedWith(textOfError(error)) : null,
+    failureIn: (event) =>
+      event['type'] === 'error' && finish === null ? (failureOf(event) ?? failedWith(null)) : null,
     isComplete,
     whole: () => ({ ...finish, content: all.map((part) => closeBlock(part, DELTAS, isComplete())) }),
   })
-}
-
-function textOfError(error: unknown): string {
-  const { message } = objectOf(error)
-  return typeof message === 'string' ? message : stringOf(error)
 }

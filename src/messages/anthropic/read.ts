@@ -3,9 +3,9 @@ import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../
 import {
   defaultCaller,
   endingBy,
-  failedWith,
   failureOf,
   moreOf,
+  notReply,
   readParts,
   replyDelta,
   replyPart,
@@ -89,12 +89,12 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
 
   return collectStream(fromAnthropic, options, {
     push: take,
-    failureIn: (event) => (event['type'] === 'error' ? (failureOf(event) ?? failedWith(null)) : null),
+    failureIn: (event) => (event['type'] === 'error' ? failureOf({ error: event['error'] ?? event }) : null),
     isComplete: () => isComplete,
     whole: () => {
       const content = all.map((item) => closeBlock(item, DELTAS, isComplete))
       // Some proxies send the whole reply in the first event.
-      return { ...message, usage, ...(content.length > 0 && { content }) }
+      return { content, ...message, usage, ...(content.length > 0 && { content }) }
     },
   })
 }
@@ -126,8 +126,9 @@ export interface AnthropicReply {
  */
 export const fromAnthropic = replyReader<AnthropicReply>(LIMITS, (raw, broken) => {
   const stop = objectOf(raw['stop_details'])
+  const isReply = (raw['content'] ?? raw['stop_reason']) !== undefined
   const ending =
-    broken ?? failureOf(raw) ?? endingBy(ENDINGS, stringOf(raw['stop_reason']), stop['explanation'])
+    broken ?? (isReply ? endingBy(ENDINGS, stringOf(raw['stop_reason']), stop['explanation']) : notReply(raw))
   return {
     id: raw['id'],
     model: raw['model'],

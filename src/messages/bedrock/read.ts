@@ -1,4 +1,13 @@
-import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
+import {
+  endingBy,
+  failedWith,
+  moreOf,
+  notReply,
+  readParts,
+  replyDelta,
+  replyPart,
+  replyReader,
+} from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
 import { addDelta, closeBlock, collectStream, itemsByIndex } from '../stream.ts'
@@ -29,7 +38,8 @@ export const fromBedrock = replyReader<BedrockReply>(LIMITS, (raw, broken, optio
   const { output, stopReason, usage, $metadata, additionalModelResponseFields, trace } = raw
   const { content } = objectOf(objectOf(output)['message'])
   const contents = objectsOf(content).filter(({ text }) => text !== '')
-  const ending = broken ?? endingBy(ENDINGS, stringOf(stopReason), stopReason)
+  const isReply = (output ?? stopReason) !== undefined
+  const ending = broken ?? (isReply ? endingBy(ENDINGS, stringOf(stopReason), stopReason) : notReply(raw))
   return {
     id: objectOf($metadata)['requestId'],
     model: objectOf(options.request)['modelId'],

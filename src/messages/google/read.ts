@@ -2,9 +2,9 @@ import { isObject, parseJson, quoteEnd } from '../../event/json.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   endingBy,
-  failedWith,
-  failureOf,
+  endingsAs,
   moreOf,
+  notReply,
   readParts,
   replyDelta,
   replyPart,
@@ -230,7 +230,7 @@ export interface GoogleReply {
 export const fromGoogle = replyReader<GoogleReply>(LIMITS, (raw, broken) => {
   const [candidate = {}] = objectsOf(raw['candidates'])
   const parts = objectsOf(objectOf(candidate['content'])['parts']).filter(isVisible)
-  const ending = broken ?? failureOf(raw) ?? endingOf(raw, candidate)
+  const ending = broken ?? endingOf(raw, candidate)
   return {
     id: raw['responseId'],
     model: raw['modelVersion'],
@@ -254,24 +254,21 @@ const KNOWN = [
 
 const blockReason = (reply: RawObject): string => stringOf(objectOf(reply['promptFeedback'])['blockReason'])
 
-const named = (type: Endings[string], names: string): [string, Endings[string]][] =>
-  names.split(' ').map((name) => [name, type])
-
-export const ENDINGS: Endings = Object.fromEntries([
-  ...named('truncated', 'MAX_TOKENS CONTINUATION'),
-  ...named('filtered', 'SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII'),
-  ...named('filtered', 'IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION'),
-  ...named('filtered', 'MODEL_ARMOR ESCALATION PUP_LIMITED_DISABLED'),
-  ...named('failed', 'OTHER MALFORMED_FUNCTION_CALL MALFORMED_RESPONSE UNEXPECTED_TOOL_CALL'),
-  ...named('failed', 'TOO_MANY_TOOL_CALLS MISSING_THOUGHT_SIGNATURE NO_IMAGE IMAGE_OTHER'),
-])
+export const ENDINGS: Endings = {
+  ...endingsAs('truncated', 'MAX_TOKENS CONTINUATION'),
+  ...endingsAs('filtered', 'SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII'),
+  ...endingsAs('filtered', 'IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION'),
+  ...endingsAs('filtered', 'MODEL_ARMOR ESCALATION PUP_LIMITED_DISABLED'),
+  ...endingsAs('failed', 'OTHER MALFORMED_FUNCTION_CALL MALFORMED_RESPONSE UNEXPECTED_TOOL_CALL'),
+  ...endingsAs('failed', 'TOO_MANY_TOOL_CALLS MISSING_THOUGHT_SIGNATURE NO_IMAGE IMAGE_OTHER'),
+}
 
 function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   const reason = stringOf(candidate['finishReason'])
   if (reason !== '') return endingBy(ENDINGS, reason, stringOf(candidate['finishMessage']) || reason)
   const blocked = blockReason(reply)
   if (blocked !== '') return { type: 'filtered', reason: blocked }
-  return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
+  return objectsOf(reply['candidates']).length === 0 ? notReply(reply) : null
 }
 
 /** The empty part at the end of a stream is not read. */

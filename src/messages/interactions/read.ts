@@ -1,6 +1,15 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import { endingBy, failureOf, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
+import {
+  endingBy,
+  failureOf,
+  moreOf,
+  notReply,
+  readParts,
+  replyDelta,
+  replyPart,
+  replyReader,
+} from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { addUsage, laterUsage } from '../reply-usage.ts'
 import { closeBlock, collectStream, itemsByIndex, joinPieces, newItem, piecesAt } from '../stream.ts'
@@ -34,7 +43,8 @@ export const fromInteractions = replyReader<InteractionsReply>(LIMITS, (raw, bro
   const steps = ownSteps(objectsOf(raw['steps']))
   const error = objectOf(steps.findLast((step) => step['error'])?.['error'])
   const detail = status === 'failed' ? error['message'] : textOfContents(steps)
-  const ending = broken ?? failureOf(raw) ?? endingBy(ENDINGS, stringOf(status), detail)
+  const isReply = (status ?? raw['steps']) !== undefined
+  const ending = broken ?? (isReply ? endingBy(ENDINGS, stringOf(status), detail) : notReply(raw))
   const results = steps.filter(({ type }) => type === 'function_result')
   const byCall = new Map(results.map((step) => [step['call_id'], step]))
   let before: unknown

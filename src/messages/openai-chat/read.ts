@@ -4,15 +4,17 @@ import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   CUSTOM,
   endingBy,
+  endingsAs,
   failedWith,
   failureOf,
   moreOf,
+  notReply,
   readParts,
   replyDelta,
   replyPart,
   replyReader,
 } from '../reply.ts'
-import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
+import type { Endings, Failure, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import {
   type RawObject,
   isWhitespace,
@@ -148,7 +150,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
 
   return collectStream(fromOpenAIChat, options, {
     push,
-    failureIn: (chunk) => failureOf(chunk) ?? failureOf(objectsOf(chunk['choices'])[0] ?? {}),
+    failureIn: (chunk) => errorIn(chunk) ?? failureOf(objectsOf(chunk['choices'])[0] ?? {}),
     isComplete: () => reason !== '' || (isCounted && calls.every(({ isWhole }) => isWhole(''))),
     whole() {
       const isWhole = reason !== '' || isReasoned
@@ -162,6 +164,13 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
       return { ...about, usage, choices: [{ message, finish_reason: reason }] }
     },
   })
+}
+
+/** MiniMax has a code and a message in each chunk; old versions of vLLM send an error as a chunk. */
+function errorIn(chunk: RawObject): Failure | null {
+  const { status_code, status_msg } = objectOf(chunk['base_resp'])
+  if (status_code) return failedWith(status_msg)
+  return failureOf(chunk['object'] === 'error' ? { error: chunk } : chunk)
 }
 
 const isAnother = (one: string, other: string): boolean => one !== '' && other !== '' && one !== other
@@ -245,9 +254,9 @@ export interface ChatReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  */
 export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
-  const choice = objectsOf(raw['choices'])[0] ?? {}
-  const message = objectOf(choice['message'])
-  const ending = broken ?? failureOf(raw) ?? endingOf(choice, message)
+  const [choice] = objectsOf(raw['choices'])
+  const message = objectOf(choice?.['message'])
+  const ending = broken ?? (choice === undefined ? notReply(raw) : endingOf(choice, message))
   const { content, refusal } = message
   const reasoning = reasoningText(message)
   const fields: JsonObject = {
@@ -269,7 +278,7 @@ export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
   return {
     id: idOf(raw),
     model: raw['model'],
-    stopReason: choice['finish_reason'],
+    stopReason: choice?.['finish_reason'],
     usage: raw['usage'],
     reasoning,
     parts,
@@ -291,13 +300,13 @@ const reasoningText = (message: RawObject): string =>
   REASONING.map((field) => stringOf(message[field])).find(Boolean) ?? thoughtIn(message['content'])
 
 export const ENDINGS: Endings = {
-  length: 'truncated',
-  content_filter: 'filtered',
-  // Mistral, DeepSeek, GLM, and vLLM.
-  model_length: 'truncated',
-  insufficient_system_resource: 'failed',
-  network_error: 'failed',
-  sensitive: 'filtered',
+  // Mistral, GLM, and servers that pass on the reasons of Anthropic or Gemini.
+  ...endingsAs('truncated', 'length model_length model_context_window_exceeded max_tokens MAX_TOKENS'),
+  ...endingsAs('filtered', 'content_filter sensitive SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII'),
+  // DeepSeek, GLM, and Gemini.
+  ...endingsAs('failed', 'insufficient_system_resource network_error MALFORMED_FUNCTION_CALL'),
+  refusal: 'refused',
+  // vLLM.
   abort: 'broken_off',
 }
 
@@ -306,7 +315,7 @@ function endingOf(choice: RawObject, { content, refusal }: RawObject): ReplyOutc
   // With this reason, a proxy reports that its server failed in the middle of the reply.
   if (reason === 'error') return failureOf(choice) ?? failedWith(null)
   const isRefused = typeof refusal === 'string' && refusal !== ''
-  const detail = ENDINGS[reason] === 'broken_off' ? textIn(content) : null
+  const detail = ENDINGS[reason] === 'broken_off' ? textIn(content) : stringOf(refusal) || reason
   return endingBy(ENDINGS, reason, detail) ?? (isRefused ? { type: 'refused', explanation: refusal } : null)
 }
 

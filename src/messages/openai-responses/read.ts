@@ -6,9 +6,9 @@ import {
   CUT_OFF,
   defaultCaller,
   endingBy,
-  failedWith,
   failureOf,
   moreOf,
+  notReply,
   readParts,
   replyDelta,
   replyPart,
@@ -67,8 +67,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
 
   return collectStream(fromOpenAIResponses, options, {
     push,
-    failureIn: (event) =>
-      event['type'] === 'error' ? (failureOf(event) ?? failedWith(event['message'])) : null,
+    failureIn: (event) => (event['type'] === 'error' ? failureOf({ error: event['error'] ?? event }) : null),
     isComplete: () => response !== null && response['status'] !== 'in_progress',
     whole: () => ({ ...response, output: items.all() }),
   })
@@ -282,7 +281,7 @@ export const fromOpenAIResponses = replyReader<ResponsesReply>(LIMITS, (raw, bro
   const { input_transformations, prompt_cache_diagnostics } = raw
   const items = objectsOf(raw['output'])
   const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])
-  const ending = broken ?? failureOf(raw) ?? endingOf(raw, reason, items)
+  const ending = broken ?? endingOf(raw, reason, items)
   const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
   const executed: Outputs = new Map(outputs.map((item) => [item['call_id'], item]))
   return {
@@ -310,7 +309,9 @@ const ENDINGS: Endings = {
   cancelled: 'broken_off',
 }
 
-function endingOf({ status }: RawObject, reason: string, items: readonly RawObject[]): ReplyOutcome | null {
+function endingOf(raw: RawObject, reason: string, items: readonly RawObject[]): ReplyOutcome | null {
+  const { status, output } = raw
+  if ((output ?? status) === undefined) return notReply(raw)
   if (status === 'incomplete') return { type: reason === 'content_filter' ? 'filtered' : 'truncated', reason }
   const isBroken = ownField(ENDINGS, stringOf(status)) === 'broken_off'
   const ending = endingBy(ENDINGS, stringOf(status), isBroken ? textOfContents(items) : null)
