@@ -204,7 +204,7 @@ describe('import of a session that has grown', () => {
       if (code === 0) expect(out).toContain('continued')
       else
         expect(err).toMatch(
-          /line \d+ differs from the stored event .* perhaps because a reply was incomplete/,
+          /line \d+ differs from the stored event .* perhaps because a stored reply is incomplete/,
         )
       outcomes.add(code === 0 ? 'added' : 'refused')
     }
