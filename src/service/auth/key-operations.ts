@@ -2,7 +2,7 @@ import { parseInstant } from '../../event/time.ts'
 import type { Caller } from './caller.ts'
 import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { dateTime } from '../http/parameters.ts'
-import { HttpProblem, invalid } from '../http/problem.ts'
+import { HttpProblem, invalid, invalidValue } from '../http/problem.ts'
 import { MAX_ORG_ID, newKeyBody } from '../request-schema.ts'
 import { type ApiKeys, isWithin, type NewApiKey } from './api-keys.ts'
 import type { UserOf } from '../organizations/organizations.ts'
@@ -108,14 +108,8 @@ function readTime(name: string, input: string | null | undefined): string | null
 }
 
 function checkWindow({ not_before, expires_at }: Pick<NewApiKey, 'not_before' | 'expires_at'>): void {
-  if (expires_at !== null && !isWithin({ not_before: null, expires_at }, Date.now())) {
-    throw invalid({ type: 'value_error', loc: ['body', 'expires_at'], msg: 'Value error, it is in the past' })
-  }
-  if (not_before !== null && expires_at !== null && Date.parse(not_before) >= Date.parse(expires_at)) {
-    throw invalid({
-      type: 'value_error',
-      loc: ['body', 'expires_at'],
-      msg: 'Value error, it is not after not_before',
-    })
-  }
+  if (expires_at !== null && !isWithin({ not_before: null, expires_at }, Date.now()))
+    throw invalidValue(['body', 'expires_at'], 'it is in the past')
+  if (not_before !== null && expires_at !== null && Date.parse(not_before) >= Date.parse(expires_at))
+    throw invalidValue(['body', 'expires_at'], 'it is not after not_before')
 }

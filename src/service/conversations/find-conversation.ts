@@ -2,7 +2,7 @@ import { isLegalId } from '../../event/ids.ts'
 import type { ConversationPatch, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
-import { HttpProblem, invalid } from '../http/problem.ts'
+import { HttpProblem, invalidValue } from '../http/problem.ts'
 
 const MAX_COUNT = 0xfff
 
@@ -37,8 +37,7 @@ const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'search-
 
 export function refuseReserved(id: string | null, field: string): void {
   if (id === null || !NOT_IN_PATHS.has(id)) return
-  const msg = 'Value error, the id is reserved: URLs use it for another path'
-  throw invalid({ type: 'value_error', loc: ['body', field], msg, input: id })
+  throw invalidValue(['body', field], 'the id is reserved: URLs use it for another path', id)
 }
 
 export const formsOf = (id: string): string[] => [...new Set([id, plainId(id), dashedId(id)])]
@@ -89,12 +88,7 @@ export async function findParent(store: Store, id: string | null): Promise<Conve
 }
 
 export const missing = (field: string, what: string, id: string): HttpProblem =>
-  invalid({
-    type: 'value_error',
-    loc: ['body', field],
-    msg: `Value error, ${what} ${JSON.stringify(id)} was not found`,
-    input: id,
-  })
+  invalidValue(['body', field], `${what} ${JSON.stringify(id)} was not found`, id)
 
 export const idInUse = (id: string): HttpProblem =>
   new HttpProblem(409, `Conversation ${JSON.stringify(id)} already exists. Use another id.`)

@@ -4,7 +4,7 @@ import { freezeJson } from '../../event/freeze.ts'
 import { type AllowOrigin, EXPOSED, preflight } from './cors.ts'
 import type { BodySpec, Operation, Reply } from './operation.ts'
 import { readParameters, type ValidationError } from './parameters.ts'
-import { HttpProblem, toProblem } from './problem.ts'
+import { HttpProblem, toProblem, valueError } from './problem.ts'
 
 export interface Handled {
   readonly requestId: string
@@ -176,13 +176,7 @@ async function readBody(body: BodySpec<unknown>, request: Request, maxBytes: num
   // Reject nesting that no schema could traverse, and numbers that JSON cannot represent.
   const issues = freezeJson(value)
   if (issues.length === 0) return body.read(value)
-  return {
-    errors: issues.map(({ loc, msg }) => ({
-      type: 'value_error',
-      loc: ['body', ...loc],
-      msg: `Value error, ${msg}`,
-    })),
-  }
+  return { errors: issues.map(({ loc, msg }) => valueError(['body', ...loc], msg)) }
 }
 
 const notJson = (error: string): ValidationError => ({

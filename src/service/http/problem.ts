@@ -21,6 +21,16 @@ export class HttpProblem extends Error {
 
 export const invalid = (...errors: readonly ValidationError[]): HttpProblem => new HttpProblem(422, errors)
 
+export const valueError = (loc: ValidationError['loc'], why: string, input?: JsonValue): ValidationError => ({
+  type: 'value_error',
+  loc,
+  msg: `Value error, ${why}`,
+  ...(input !== undefined && { input }),
+})
+
+export const invalidValue = (...error: Parameters<typeof valueError>): HttpProblem =>
+  invalid(valueError(...error))
+
 const RULES = redactionRules()
 const encoder = new TextEncoder()
 
@@ -122,11 +132,7 @@ export function toProblem(
   const part = Object.hasOwn(params, name) ? 'path' : isBody ? 'body' : 'query'
   const { message } = error
   const named = message.replace(/^`?[\w.]+/, (first) => first.replace(field, name))
-  return invalid({
-    type: 'value_error',
-    loc: name === '' ? [part] : [part, name],
-    msg: `Value error, ${named}`,
-  })
+  return invalidValue(name === '' ? [part] : [part, name], named)
 }
 
 export interface FailureText {

@@ -4,7 +4,7 @@ import { BLOBS_QUERY } from '../events/search.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { allItems } from '../../store/kit/query/page.ts'
 import { dateTime, integer, oneOf, optional, text, type ValuesOf, withDefault } from '../http/parameters.ts'
-import { invalid } from '../http/problem.ts'
+import { invalidValue } from '../http/problem.ts'
 
 export const LIVE_QUERY = {
   after: optional(integer({ min: -1 })),
@@ -36,12 +36,7 @@ export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | n
   if (text === null) return null
   const position = readReplyOffset(text)
   if (position !== null) return position
-  throw invalid({
-    type: 'value_error',
-    loc: ['query', 'after_delta'],
-    msg: 'Value error, it is not a position in a reply',
-    input: text.slice(0, 200),
-  })
+  throw invalidValue(['query', 'after_delta'], 'it is not a position in a reply', text.slice(0, 200))
 }
 
 /**
@@ -62,12 +57,7 @@ export async function startAfter(
   if (mode === 'all') return -1
   if (mode === null) return end
   if (timestamp === null)
-    throw invalid({
-      type: 'value_error',
-      loc: ['query', 'after_timestamp'],
-      msg: 'Value error, required with resend_mode=since',
-      input: null,
-    })
+    throw invalidValue(['query', 'after_timestamp'], 'required with resend_mode=since', null)
   return (await firstSince(store, id, timestamp, end)) - 1
 }
 

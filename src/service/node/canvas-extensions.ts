@@ -4,7 +4,7 @@ import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { serialQueue } from '../../conversation/async.ts'
 import { parseJson } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { HttpProblem, invalid } from '../http/problem.ts'
+import { HttpProblem, invalidValue } from '../http/problem.ts'
 import { canvasManifest, EXTENSION_NAME } from '../request-schema.ts'
 import { MAX_BYTES } from '../sandbox-files/contract.ts'
 import type { CanvasExtensions, Extension, ExtensionSource } from '../workspace/canvas-extensions.ts'
@@ -185,8 +185,7 @@ const storedOf = (
 /** Location of manifest errors. A request contains only the `source`, not the manifest itself. */
 const AT = ['body', 'source'] as const
 
-const refused = (msg: string): HttpProblem =>
-  invalid({ type: 'value_error', loc: AT, msg: `Value error, ${msg}` })
+const refused = (why: string): HttpProblem => invalidValue(AT, why)
 
 const isInside = (folder: string, path: string): boolean => {
   const inside = relative(folder, path)

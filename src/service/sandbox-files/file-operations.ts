@@ -11,7 +11,7 @@ import { readBytes } from '../http/app.ts'
 import { listOf, objectOf, type Operation, operationsIn, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
 import { boolean, optional, text, withDefault } from '../http/parameters.ts'
-import { HttpProblem, invalid } from '../http/problem.ts'
+import { HttpProblem, invalid, invalidValue } from '../http/problem.ts'
 import { EDITOR_FOLDER } from '../workspace/workspace.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -209,10 +209,5 @@ async function pathIn({ files, folder }: Folder, path: unknown, loc: string[]): 
   const isDirect = path.startsWith('/') && !path.split('/').includes('..') && isInside(path, folder)
   // A symbolic link may lead to another conversation's folder.
   if (isDirect && isInside(await files.resolve(path), await files.resolve(folder))) return path
-  throw invalid({
-    type: 'value_error',
-    loc,
-    msg: 'Value error, the path must be absolute and inside the conversation’s folder',
-    input: path,
-  })
+  throw invalidValue(loc, 'the path must be absolute and inside the conversation’s folder', path)
 }

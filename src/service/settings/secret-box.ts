@@ -3,7 +3,8 @@ import { canonicalJson } from '../../event/encode.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { HttpProblem, invalid } from '../http/problem.ts'
+import { base64Of } from '../../messages/text-files.ts'
+import { HttpProblem, invalidValue } from '../http/problem.ts'
 import { hasSecret, isSecret, isSecretMap, textsIn } from '../mask-secrets.ts'
 import { type Records, recordsOf } from '../records.ts'
 
@@ -53,7 +54,7 @@ export function secretBox(secret: string | null): SecretBox {
         await key,
         text,
       )
-      return { sealed: toBase64(new Uint8Array([...iv, ...new Uint8Array(sealed)])) }
+      return { sealed: base64Of(new Uint8Array([...iv, ...new Uint8Array(sealed)])) }
     },
     async open(location, stored) {
       if ('open' in stored) return stored.open
@@ -85,12 +86,6 @@ async function keyOf(secret: string) {
     false,
     ['encrypt', 'decrypt'],
   )
-}
-
-function toBase64(bytes: Uint8Array): string {
-  let text = ''
-  for (const byte of bytes) text += String.fromCharCode(byte)
-  return btoa(text)
 }
 
 interface SealedMapOptions {
@@ -245,11 +240,10 @@ export function checkDestination(
 }
 
 const refusal = (loc: Path) =>
-  invalid({
-    type: 'value_error',
-    loc: ['body', ...loc],
-    msg: 'Value error, the stored secret belongs to another address. Send the secret again, or keep the address and the headers.',
-  })
+  invalidValue(
+    ['body', ...loc],
+    'the stored secret belongs to another address. Send the secret again, or keep the address and the headers.',
+  )
 
 const isEqualJson = (a: JsonObject, b: JsonObject): boolean => canonicalJson(a) === canonicalJson(b)
 
