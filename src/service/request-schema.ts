@@ -40,24 +40,18 @@ const id = z
   .string()
   .regex(LEGAL_ID, 'Must be 1 to 200 characters of well-formed Unicode, without control characters.')
 
+const asValueError = (error: string) => ({ error, params: { type: 'value_error' } })
+
+const isStorable = (value: string): boolean => value.isWellFormed() && !value.includes('\u0000')
+
 /** Text of `min` to `max` characters that every store accepts. */
 export const text = (min: number, max: number) =>
-  z
-    .string()
-    .min(min)
-    .max(max)
-    .refine((value) => value.isWellFormed() && !value.includes('\u0000'), {
-      error: 'Must be well-formed Unicode without NUL.',
-      params: { type: 'value_error' },
-    })
+  z.string().min(min).max(max).refine(isStorable, asValueError('Must be well-formed Unicode without NUL.'))
 
 /** An integer. The error message is a code that `toIssues` reads. */
 export const integer = z.int({ error: 'int' })
 
-const title = text(1, 200).refine((value) => value.trim() !== '', {
-  error: 'Must not be blank.',
-  params: { type: 'value_error' },
-})
+const title = text(1, 200).refine((value) => value.trim() !== '', asValueError('Must not be blank.'))
 
 export const tags = z
   .record(
@@ -67,10 +61,7 @@ export const tags = z
       .regex(TAG_KEY, 'Must be letters, digits and underscores, and begin with no underscore.'),
     text(0, 256),
   )
-  .refine((value) => Object.keys(value).length <= MAX_TAGS, {
-    error: `Must be at most ${MAX_TAGS} tags.`,
-    params: { type: 'value_error' },
-  })
+  .refine((value) => Object.keys(value).length <= MAX_TAGS, asValueError(`Must be at most ${MAX_TAGS} tags.`))
   .meta({ maxProperties: MAX_TAGS })
 
 const content = z.union([
@@ -359,7 +350,7 @@ export const canvasManifest = bodyOf(
       .object({
         pages: z
           .array(extensionPage)
-          .refine(areUnique, { error: 'Must have unique ids and paths.', params: { type: 'value_error' } })
+          .refine(areUnique, asValueError('Must have unique ids and paths.'))
           .optional(),
       })
       .optional(),
