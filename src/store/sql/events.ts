@@ -46,15 +46,24 @@ const FIRST_SEGMENTS = 2
 const NO_SEQ = -1
 const MAX_SEQ = 2 ** 31 - 1
 
-interface SegmentRow {
-  readonly log: number
-  readonly in_order: number
+interface LogRow {
+  readonly number: Bigint
   readonly version: number
+  readonly in_order: number
+}
+
+interface SegmentRow extends LogRow {
   readonly lane: number
   readonly up_to: number
   readonly until: string
   readonly since: string
 }
+
+const logOf = ({ number, version, in_order: inOrder }: LogRow) => ({
+  number: Number(number),
+  version,
+  inOrder,
+})
 
 export function eventReads(d: Dialect) {
   const { readBodies } = blobReads(d)
@@ -96,19 +105,12 @@ export function eventReads(d: Dialect) {
       ${d.lookUp('lane', 'lane', 'lane.log = s.log AND lane.lane = s.lane')}
       WHERE lane.parent_lane IS NOT NULL
     )
-    SELECT s.log, s.in_order, s.version, s.lane, s.up_to, CAST(s.until AS text) AS until, CAST(lane.time AS text) AS since
+    SELECT s.log AS number, s.in_order, s.version, s.lane, s.up_to, CAST(s.until AS text) AS until, CAST(lane.time AS text) AS since
     FROM segment AS s ${d.lookUp('lane', 'lane', 'lane.log = s.log AND lane.lane = s.lane')}`
 
-  function* findLog(
-    conversationId: string,
-  ): Work<{ readonly number: number; readonly version: number; readonly inOrder: number } | undefined> {
-    if (!isLegalId(conversationId)) return undefined
-    const [row] = yield* all<{
-      readonly number: Bigint
-      readonly version: number
-      readonly in_order: number
-    }>(number, conversationId)
-    return row && { number: Number(row.number), version: row.version, inOrder: row.in_order }
+  function* findLog(conversationId: string): Work<ReturnType<typeof logOf> | undefined> {
+    const row = isLegalId(conversationId) ? yield* first<LogRow>(number, conversationId) : undefined
+    return row && logOf(row)
   }
 
   const events = (conversationId: string, rows: readonly EventRow[], refs = false): Work<StoredEvent[]> =>
@@ -180,37 +182,50 @@ export function eventReads(d: Dialect) {
     query: CheckedEventQuery,
     limit: number,
   ): Work<{ readonly rows: readonly FoundRow[]; readonly log: number }> {
-    const { descending } = query
-    const bounds = boundsOf(query)
-    if (query.leafId === null) {
-      const log = yield* findLog(query.conversationId)
-      if (log === undefined) return { rows: [], log: 0 }
-      const form = formOf(d, log.number, log.version, query, log.inOrder)
-      const ranges = rangesOf(form, query, yield* positioned(form, log.version, bounds))
-      return { rows: yield* findInRanges(form, ranges, limit), log: log.number }
-    }
-    const segments = yield* segmentsOf(query)
-    const [leaf] = segments
-    if (leaf === undefined) return { rows: [], log: 0 }
-    const log = Number(leaf.log)
-    const form = formOf(d, log, leaf.version, query, leaf.in_order)
-    if (leaf.in_order === IN_ORDER.none)
-      return { rows: yield* findOnPath(query, segments, form, bounds, limit), log }
+    const walk = yield* walkOf(query)
+    if (walk === null) return { rows: [], log: 0 }
+    const { form, parts, path, bounds } = walk
+    const { log } = form
+    if (path !== null) return { rows: yield* findOnPath(query, path, form, bounds, limit), log }
     // Segments follow one another in time, so reading stops when the page is full.
-    const remaining = descending ? [...segments] : segments.toReversed()
+    const remaining = query.descending ? [...parts] : parts.toReversed()
     const rows: FoundRow[] = []
-    const position = yield* positioned(form, leaf.up_to + 1, bounds)
     for (let size = FIRST_SEGMENTS; rows.length < limit && remaining.length > 0; size *= 2) {
-      const ranges = remaining
-        .splice(0, size)
-        .flatMap((segment) => rangesOf(form, query, within(segment, position), segment.lane))
+      const ranges = remaining.splice(0, size).flatMap((part) => part())
       rows.push(...(yield* findInRanges(form, ranges, limit - rows.length)))
     }
     return { rows, log }
   }
 
-  /** Returns the ranges whose kinds and sources occur in the log. */
-  function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
+  /**
+   * Returns what to read for a query; null for an unknown conversation or leaf. `parts` return the ranges of
+   * each path segment, the leaf's first. `path` is null unless its events must be found among all events.
+   */
+  function* walkOf(query: WalkQuery, isCount = false) {
+    const { conversationId, kinds, source, text, descending } = query
+    const segments = query.leafId === null ? null : yield* segmentsOf(query)
+    const leaf = segments?.[0]
+    const log = segments === null ? yield* findLog(conversationId) : leaf && logOf(leaf)
+    if (log === undefined) return null
+    // The index by kind has all countable events.
+    const isWholeCount = isCount && segments === null
+    const isByKind = isWholeCount || log.inOrder !== IN_ORDER.all || kinds !== null || source !== null
+    const firstUnindexed = isByKind ? d.firstUnindexed(log.version) : null
+    const form: RangeForm = { log: log.number, firstUnindexed, isByKind, descending, text }
+    const length = leaf === undefined ? log.version : leaf.up_to + 1
+    const bounds = yield* positioned(form, length, boundsOf(query))
+    const parts = segments?.map(
+      (segment) => () => rangesOf(form, query, within(segment, bounds), segment.lane),
+    ) ?? [() => rangesOf(form, query, bounds)]
+    return { form, bounds, parts, path: log.inOrder === IN_ORDER.none ? segments : null }
+  }
+
+  /** Returns the ranges whose kinds and sources occur in the log, if there are many ranges; otherwise all. */
+  function* presentOf(
+    { log, isByKind }: RangeForm,
+    ranges: readonly EventRange[],
+  ): Work<readonly EventRange[]> {
+    if (!isByKind || ranges.length <= MAX_RANGES) return ranges
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
     const logs = SOURCES.map(() => log)
     const rows = yield* all<Readonly<Record<string, unknown>>>(sourcesOfKinds, ...logs, kinds)
@@ -241,9 +256,8 @@ export function eventReads(d: Dialect) {
   }
 
   function* findInRanges(form: RangeForm, allRanges: readonly EventRange[], limit: number): Work<FoundRow[]> {
-    const isLong = form.isByKind && allRanges.length > MAX_RANGES
-    const ranges = isLong ? yield* presentOf(form, allRanges) : allRanges
-    const unindexed = form.firstUnindexed === null ? [] : yield* findInTail(form, allRanges)
+    const ranges = yield* presentOf(form, allRanges)
+    const unindexed = yield* findInTail(form, allRanges)
     const rows: FoundRow[][] = unindexed.length === 0 ? [] : [unindexed]
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const page = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), result, limit)
@@ -259,7 +273,7 @@ export function eventReads(d: Dialect) {
 
   /** Finds the events of a path among all events, in a log whose times decrease. */
   function* findOnPath(
-    query: CheckedEventQuery,
+    query: WalkQuery,
     segments: readonly SegmentRow[],
     form: RangeForm,
     bounds: Bounds,
@@ -279,32 +293,13 @@ export function eventReads(d: Dialect) {
   }
 
   function* count(filter: CheckedEventFilter): Work<number> {
-    const bounds = boundsOf({ ...filter, after: null, descending: false })
-    if (filter.leafId === null) {
-      const log = yield* findLog(filter.conversationId)
-      if (log === undefined) return 0
-      // The index by kind has all countable events.
-      const form = formOf(d, log.number, log.version, filter, IN_ORDER.none)
-      return yield* countIn(form, rangesOf(form, filter, bounds))
-    }
-    const segments = yield* segmentsOf(filter)
-    const [leaf] = segments
-    if (leaf === undefined) return 0
-    const form = formOf(d, Number(leaf.log), leaf.version, filter, leaf.in_order)
-    if (leaf.in_order !== IN_ORDER.none) {
-      const position = yield* positioned(form, leaf.up_to + 1, bounds)
-      return yield* countIn(
-        form,
-        segments.flatMap((segment) => rangesOf(form, filter, within(segment, position), segment.lane)),
-      )
-    }
-    const all = { ...filter, after: null, descending: false } as CheckedEventQuery
-    return (yield* findOnPath(all, segments, form, bounds, MAX_SEQ)).length
-  }
-
-  function* countIn(form: RangeForm, allRanges: readonly EventRange[]): Work<number> {
-    const isLong = form.isByKind && allRanges.length > MAX_RANGES
-    const ranges = isLong ? yield* presentOf(form, allRanges) : allRanges
+    const query = { ...filter, after: null, descending: false }
+    const walk = yield* walkOf(query, true)
+    if (walk === null) return 0
+    const { form, parts, path, bounds } = walk
+    if (path !== null) return (yield* findOnPath(query, path, form, bounds, MAX_SEQ)).length
+    const allRanges = parts.flatMap((part) => part())
+    const ranges = yield* presentOf(form, allRanges)
     let sum = (yield* findInTail(form, allRanges)).length
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const counted = d.countRanges(form, ranges.slice(start, start + MAX_RANGES))
@@ -343,17 +338,7 @@ interface Bounds {
   readonly high: EventPlace
 }
 
-function formOf(
-  d: Dialect,
-  log: number,
-  version: number,
-  query: Pick<CheckedEventQuery, 'kinds' | 'source' | 'text'> & { readonly descending?: boolean },
-  inOrder: number,
-): RangeForm {
-  const { descending = false, text } = query
-  const isByKind = inOrder !== IN_ORDER.all || query.kinds !== null || query.source !== null
-  return { log, firstUnindexed: isByKind ? d.firstUnindexed(version) : null, isByKind, descending, text }
-}
+type WalkQuery = CheckedEventFilter & Pick<CheckedEventQuery, 'after' | 'descending'>
 
 function boundsOf(query: Pick<CheckedEventQuery, 'from' | 'until' | 'after' | 'descending'>): Bounds {
   const { from, until, after, descending } = query
