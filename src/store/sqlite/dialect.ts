@@ -3,6 +3,7 @@ import type { AppendOptions } from '../contract/store.ts'
 import { type FeedPage, SHARDS } from '../contract/feed.ts'
 import type { Item, ItemClaim } from '../contract/items.ts'
 import { isColloquyError } from '../../event/errors.ts'
+import { attempt } from '../../event/json.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import {
   type CheckedFeedQuery,
@@ -18,7 +19,7 @@ import {
   WEIGHTS,
 } from '../kit/feed.ts'
 import type { AppendDecision } from '../kit/append/decide-append.ts'
-import { type CheckedChange, type CheckedItem, itemConflict, itemOf } from '../kit/items.ts'
+import { type CheckedChange, itemConflict, itemOf } from '../kit/items.ts'
 import { type EventRow, readObject } from '../kit/row.ts'
 import {
   KnownLog,
@@ -48,7 +49,7 @@ import {
   type Work,
 } from '../sql/dialect.ts'
 import { EVENT_COLUMNS, eventReads } from '../sql/events.ts'
-import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
+import { itemOfRow, type ItemRow } from '../sql/items.ts'
 import { schemaOf } from '../sql/schema.ts'
 import { blobReads, saveBlobs } from '../sql/blobs.ts'
 import { type Digests, referencesText, splitBody } from '../kit/blobs.ts'
@@ -364,13 +365,19 @@ export function* changeItems(changes: readonly CheckedChange[], now: number): Wo
   }
   const items: (Item | null)[] = []
   for (const [index, change] of changes.entries()) {
-    const current = before[index] ?? null
     const { put, collection, id } = change
-    if (put === null && current !== null) {
+    const keys = before[index]?.keys
+    let item: Item | null = null
+    if (put === null && keys !== undefined)
       yield statement('DELETE FROM colloquy_item WHERE collection = ? AND id = ?', collection, id)
-      yield* changeKeys(change, current.keys, {})
+    if (put !== null && put !== undefined) {
+      const dueAt = put.dueIn === null ? null : now + put.dueIn
+      const values = [JSON.stringify(put.keys), dueAt, JSON.stringify(put.body)]
+      const row = yield* first<{ readonly version: number }>(PUT_ITEM, collection, id, ...values)
+      item = itemOf(change, put, row?.version ?? 0, dueAt)
     }
-    items.push(put === null || put === undefined ? null : yield* putItem(current, change, put, now))
+    if (put !== undefined) yield* changeKeys(change, keys ?? '{}', put?.keys ?? {})
+    items.push(item)
   }
   return items
 }
@@ -381,29 +388,14 @@ export function* claimItems(
   { ttl, limit }: Required<ItemClaim>,
   now: number,
 ): Work<Item[]> {
-  const due = yield* all<ItemRow>(
-    sql`SELECT ${statement(ITEM_COLUMNS)} FROM colloquy_item AS i INDEXED BY colloquy_item_due
-    WHERE i.collection = ${collection} AND i.due_at <= ${now} ORDER BY i.due_at, i.id LIMIT ${limit}`,
+  const rows = yield* all<ItemRow>(
+    sql`REPLACE INTO colloquy_item (collection, id, keys, due_at, body)
+    SELECT collection, id, keys, ${now + ttl}, body FROM colloquy_item INDEXED BY colloquy_item_due
+    WHERE collection = ${collection} AND due_at <= ${now} ORDER BY due_at, id LIMIT ${limit}
+    RETURNING collection, id, version, due_at AS due, keys, body`,
   )
-  const items: Item[] = []
-  for (const row of due) {
-    const { body, keys } = itemOfRow(row)
-    items.push(yield* putItem(row, row, { body, keys, dueIn: ttl }, now))
-  }
-  return items
-}
-
-function* putItem(
-  before: HeldItem | null,
-  name: Pick<Item, 'collection' | 'id'>,
-  { body, keys, dueIn }: CheckedItem,
-  now: number,
-): Work<Item> {
-  const dueAt = dueIn === null ? null : now + dueIn
-  const values = [name.collection, name.id, JSON.stringify(keys), dueAt, JSON.stringify(body)] as const
-  const row = yield* first<{ readonly version: number }>(PUT_ITEM, ...values)
-  yield* changeKeys(name, before?.keys ?? '{}', keys)
-  return itemOf(name, { body, keys }, row?.version ?? 0, dueAt)
+  // SQLite returns the rows in any order, but numbers them in the order of the selection.
+  return rows.toSorted((a, b) => Number(a.version) - Number(b.version)).map(itemOfRow)
 }
 
 function* changeKeys(
@@ -411,19 +403,16 @@ function* changeKeys(
   heldKeys: string,
   after: Item['keys'],
 ): Work<void> {
-  let before: Readonly<Record<string, string>> = {}
-  try {
-    before = readObject(heldKeys, 'An item', { collection, id }) as Item['keys']
-  } catch {
-    // The row is damaged: searches all of the collection for its keys.
+  const before = attempt(() => readObject(heldKeys, 'An item', { collection, id }), null)
+  // The row is damaged: searches all of the collection for its keys.
+  if (before === null)
     yield statement('DELETE FROM colloquy_item_key WHERE collection = ? AND id = ?', collection, id)
-  }
-  for (const [name, value] of Object.entries(before))
+  for (const [name, value] of Object.entries((before ?? {}) as Item['keys']))
     if (after[name] !== value)
       yield sql`DELETE FROM colloquy_item_key
         WHERE collection = ${collection} AND name = ${name} AND value = ${value} AND id = ${id}`
   for (const [name, value] of Object.entries(after))
-    if (before[name] !== value)
+    if (before?.[name] !== value)
       yield sql`INSERT INTO colloquy_item_key (collection, name, value, id)
         VALUES (${collection}, ${name}, ${value}, ${id})`
 }
