@@ -16,13 +16,8 @@ export function attempt<T>(read: () => T, otherwise: T): T {
 }
 
 /** Returns the value of a JSON text, or undefined if the text is not JSON. */
-export function parseJson(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return undefined
-  }
-}
+export const parseJson = (text: string): JsonValue | undefined =>
+  attempt(() => JSON.parse(text) as JsonValue, undefined)
 
 /** Returns the first index from `low` that fits, or `high` if none does. If one fits, all later ones must. */
 export function firstIndex(low: number, high: number, fits: (index: number) => boolean): number {

@@ -1,5 +1,5 @@
 import { isWhitespace, SPACES } from '../event/text.ts'
-import { isObject, parseJson } from '../event/json.ts'
+import { attempt, isObject, parseJson } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
 
 /** Maximum depth of objects that every JSON writer can write (design D17). */
@@ -121,11 +121,7 @@ export const textOfContents = (items: readonly RawObject[]): string =>
 
 export function textOfInput(value: unknown): string {
   if (typeof value === 'string') return value
-  try {
-    return JSON.stringify(value ?? {})
-  } catch {
-    return TOO_DEEP
-  }
+  return attempt(() => JSON.stringify(value ?? {}), TOO_DEEP)
 }
 
 /** Invalid JSON in place of an input nested too deep, so that the call is not executed. */

@@ -226,23 +226,15 @@ function stateOf(claim: Claim | null, hasCommand: boolean): SandboxState {
 }
 
 function readClaim(directory: string): Claim | null {
-  try {
-    const claim: unknown = JSON.parse(readFileSync(fileIn(directory), 'utf8'))
-    return isObject(claim) && isObject(claim['state']) ? (claim as unknown as Claim) : null
-  } catch {
-    return null
-  }
+  const claim: unknown = attempt(() => JSON.parse(readFileSync(fileIn(directory), 'utf8')), null)
+  return isObject(claim) && isObject(claim['state']) ? (claim as unknown as Claim) : null
 }
 
 const isAlive = (pid: number): boolean => attempt(() => process.kill(pid, 0), false)
 
 /** Start time of a process in clock ticks; null if the system does not report it. */
 function startTimeOf(pid: number): string | null {
-  try {
-    const status = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name is in parentheses and may contain anything; the start time is 19 fields after the state.
-    return status.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? null
-  } catch {
-    return null
-  }
+  const status = attempt(() => readFileSync(`/proc/${pid}/stat`, 'latin1'), '')
+  // The name is in parentheses and may contain anything; the start time is 19 fields after the state.
+  return status.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? null
 }

@@ -71,10 +71,5 @@ export function tracing(load: () => Promise<TracingApi | null> = installed): Aro
   }
 }
 
-async function installed(): Promise<TracingApi | null> {
-  try {
-    return (await import('@opentelemetry/api')) as unknown as TracingApi
-  } catch {
-    return null
-  }
-}
+const installed = (): Promise<TracingApi | null> =>
+  import('@opentelemetry/api').then((api) => api as unknown as TracingApi).catch(() => null)

@@ -8,6 +8,7 @@ import {
   checkText,
   invalidArgument,
 } from '../../event/check-value.ts'
+import { attempt } from '../../event/json.ts'
 import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.ts'
 
 /** The kinds of rows: events of one append, a changed record, a deleted conversation. */
@@ -112,14 +113,11 @@ export function heldPositions(items: readonly Pick<Item, 'id' | 'body'>[]): (rea
 }
 
 /** Returns a follower's position. If the follower has no readable cursor, its position is the start. */
-function positionOf(shard: number, cursor: unknown): readonly bigint[] {
-  try {
+const positionOf = (shard: number, cursor: unknown): readonly bigint[] =>
+  attempt(() => {
     const [position = ''] = decodeCursor(scopeOf('feed', '', { shard }), String(cursor))
     return position.split(' ').map(BigInt)
-  } catch {
-    return [0n]
-  }
-}
+  }, [0n])
 
 /** Returns the maximum number of rows to read for a page. */
 export const rowsFor = ({ limit }: CheckedFeedQuery): number => limit + 2

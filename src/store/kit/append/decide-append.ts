@@ -3,7 +3,7 @@
 import { ColloquyError } from '../../../event/errors.ts'
 import { decodedLists } from '../../../event/freeze.ts'
 import { deriveEventId, ID_RULE, isLegalId, ROOT } from '../../../event/ids.ts'
-import { isObject } from '../../../event/json.ts'
+import { attempt, isObject } from '../../../event/json.ts'
 import { isEventKind, KINDS } from '../../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../../event/quarantine.ts'
 import { type Content, isTextPart, type JsonValue, SOURCES } from '../../../event/shapes.ts'
@@ -174,12 +174,8 @@ function refuse(input: unknown): never {
 
 /** Returns the data of an error: only the event's kind, since other fields may contain secrets (law X3). */
 function kindOf(input: unknown): { readonly kind?: string } {
-  try {
-    const { kind } = Object(input) as Fields
-    return typeof kind === 'string' ? { kind } : {}
-  } catch {
-    return {}
-  }
+  const kind = attempt(() => (Object(input) as Fields)['kind'], undefined)
+  return typeof kind === 'string' ? { kind } : {}
 }
 
 const isTextOrNone = (value: unknown): boolean =>

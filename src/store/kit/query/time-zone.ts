@@ -1,3 +1,4 @@
+import { attempt } from '../../../event/json.ts'
 import { parseInstant } from '../../../event/time.ts'
 
 const OWN_ZONE = /(?:Z|[+-]\d\d:?\d\d)$/
@@ -18,14 +19,7 @@ export function instantIn(text: string, timeZone: string): bigint | undefined {
   return offsetAt(timeZone, local - after) === after ? local - after : local - before
 }
 
-export function isTimeZone(text: string): boolean {
-  try {
-    formatOf(text)
-    return true
-  } catch {
-    return false
-  }
-}
+export const isTimeZone = (text: string): boolean => attempt(() => formatOf(text), null) !== null
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
