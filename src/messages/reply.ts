@@ -276,38 +276,22 @@ function fullness({ arguments: text, input }: ReplyCall): number {
   return Object.keys(parsed).length === 0 ? 0 : 1 + text.length
 }
 
-interface OrderedParts {
-  readonly texts: readonly string[]
-  readonly thinking: readonly Thinking[]
-  readonly calls: readonly ReplyCall[]
-  readonly reasoning: readonly (ReasoningItemModel | null)[]
-  readonly order: readonly OrderedPart[]
+function orderParts(parts: readonly ReplyPart[], places: ReadonlyMap<ReplyPart, number>): OrderedPart[] {
+  const counts = { text: 0, thinking: 0, call: 0 }
+  return parts.map((part) => {
+    const { is: kind } = part
+    if (kind === 'other') return { other: part.value }
+    const index = kind === 'reasoning' ? places.get(part) : counts[kind]++
+    return index === undefined ? { other: (part as ReplyReasoning).value } : { kind, index, more: part.more }
+  })
 }
 
 /**
  * A reasoning item is stored with the next call that has no reasoning item yet, or with the message if the
  * reply has no calls. Items that remain are stored as whole parts.
  */
-function orderParts(parts: readonly ReplyPart[]): OrderedParts {
-  const { reasoning, places } = placeReasoning(parts)
-  const counts = { text: 0, thinking: 0, call: 0 }
-  const order = parts.map((part): OrderedPart => {
-    const { is: kind } = part
-    if (kind === 'other') return { other: part.value }
-    const index = kind === 'reasoning' ? places.get(part) : counts[kind]++
-    return index === undefined ? { other: (part as ReplyReasoning).value } : { kind, index, more: part.more }
-  })
-  return {
-    texts: parts.flatMap((part) => (part.is === 'text' ? [part.text] : [])),
-    thinking: parts.flatMap((part) => (part.is === 'thinking' ? [part.block] : [])),
-    calls: parts.filter((part) => part.is === 'call'),
-    reasoning,
-    order,
-  }
-}
-
-function placeReasoning(parts: readonly ReplyPart[]) {
-  const slots = Math.max(1, parts.filter(({ is }) => is === 'call').length)
+function placeReasoning(parts: readonly ReplyPart[], calls: number) {
+  const slots = Math.max(1, calls)
   const room = Array.from({ length: slots }, (): ReplyReasoning | null => null)
   let call = 0
   let free = 0
@@ -321,7 +305,7 @@ function placeReasoning(parts: readonly ReplyPart[]) {
   }
   const placed = room.filter((part) => part !== null)
   const places = new Map<ReplyPart, number>(placed.map((part, index) => [part, index]))
-  return { reasoning: room.map((part) => part?.item ?? null), places }
+  return { items: room.map((part) => part?.item ?? null), places }
 }
 
 const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
@@ -505,9 +489,11 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
   const id = stringOf(raw.id)
   const isBroken = ending?.type === 'failed' || ending?.type === 'broken_off'
   if (isBroken && reasoning === '' && !raw.parts.some(isVisible)) return { events: [], outcome: ending }
-  const ordered = orderParts(uniteCalls(raw.parts, limits))
-  const message = messageOf(ordered, reasoning, limits)
-  const record = recordOf(raw, message, ordered.order, limits, options)
+  const parts = uniteCalls(raw.parts, limits)
+  const calls = parts.filter((part) => part.is === 'call')
+  const { items, places } = placeReasoning(parts, calls.length)
+  const message = messageOf(parts, calls, items, reasoning, limits)
+  const record = recordOf(raw, message, orderParts(parts, places), limits, options)
   const { after } = record
   // Some streams contain no id. The request, or else the content, then distinguishes replies.
   const prefix = options.request === undefined ? null : requestRecord(options.request)?.prefix
@@ -517,7 +503,6 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
     ...(message.thinking_blocks.length > 0 && { thinking_blocks: message.thinking_blocks }),
   }
-  const { calls } = ordered
   if (calls.length === 0) {
     const item = message.responses_reasoning_item
     const llm_message = {
@@ -573,8 +558,10 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
 const isVisible = (part: ReplyPart): boolean => part.is !== 'text' || !isWhitespace(part.text)
 
 function messageOf(
-  { texts, thinking, calls, reasoning }: OrderedParts,
-  reasoningText: string,
+  parts: readonly ReplyPart[],
+  calls: readonly ReplyCall[],
+  items: readonly (ReasoningItemModel | null)[],
+  reasoning: string,
   { grammar, origin = 'completion' }: Limits,
 ): AssistantMessage {
   const makeId = calls.length > 1 ? callIds(ANY_ID) : (id: string): string => id || 'call'
@@ -584,15 +571,15 @@ function messageOf(
     arguments: call.arguments,
     origin,
     responses_item_id: call.item,
-    responses_reasoning_item: reasoning[index] ?? null,
+    responses_reasoning_item: items[index] ?? null,
   }))
   return {
     role: 'assistant',
-    content: texts.map((text) => ({ type: 'text', text })),
+    content: parts.flatMap((part) => (part.is === 'text' ? [{ type: 'text', text: part.text }] : [])),
     tool_calls,
-    reasoning_content: reasoningText === '' ? null : reasoningText,
-    thinking_blocks: thinking,
-    responses_reasoning_item: calls.length === 0 ? (reasoning[0] ?? null) : null,
+    reasoning_content: reasoning === '' ? null : reasoning,
+    thinking_blocks: parts.flatMap((part) => (part.is === 'thinking' ? [part.block] : [])),
+    responses_reasoning_item: calls.length === 0 ? (items[0] ?? null) : null,
     // Some grammars treat only parts of their own replies as signed.
     reply: { grammar },
   }
