@@ -16,35 +16,28 @@ import { laterUsage } from '../reply-usage.ts'
 import { collectStream, joinPieces } from '../stream.ts'
 import { DATA, LIMITS } from './blocks.ts'
 
-interface ArgumentPieces {
-  readonly add: (call: RawObject) => void
-  readonly isOpen: () => boolean
-  /** Returns the arguments. If pieces are missing or contradict each other, returns text that is not JSON. */
-  readonly value: () => unknown
-}
-
 type Path = readonly (string | number)[]
 
 /** Joins the pieces of a call's arguments. O(piece). No object has a prototype, so any field name is safe. */
-function argumentPieces(): ArgumentPieces {
-  const root = newObject()
-  let isOpen = true
-  let isSound = true
-  return {
-    add: (call) => {
-      isOpen = call['willContinue'] === true
-      for (const piece of objectsOf(call['partialArgs'])) {
-        const path = readPath(stringOf(piece['jsonPath']))
-        if (path === null || !setPiece(root, path, piece)) isSound = false
-      }
-    },
-    isOpen: () => isOpen,
-    value() {
-      const text = JSON.stringify(root)
-      // Without its last character, the text is not JSON, so the call is not executed.
-      if (isOpen) return text.slice(0, -1)
-      return isSound ? (JSON.parse(text) as unknown) : '(in pieces that do not fit together)'
-    },
+class ArgumentPieces {
+  readonly #root = newObject()
+  #isSound = true
+  isOpen = true
+
+  add(call: RawObject): void {
+    this.isOpen = call['willContinue'] === true
+    for (const piece of objectsOf(call['partialArgs'])) {
+      const path = readPath(stringOf(piece['jsonPath']))
+      if (path === null || !setPiece(this.#root, path, piece)) this.#isSound = false
+    }
+  }
+
+  /** Returns the arguments. If pieces are missing or contradict each other, returns text that is not JSON. */
+  value(): unknown {
+    const text = JSON.stringify(this.#root)
+    // Without its last character, the text is not JSON, so the call is not executed.
+    if (this.isOpen) return text.slice(0, -1)
+    return this.#isSound ? (JSON.parse(text) as unknown) : '(in pieces that do not fit together)'
   }
 }
 
@@ -152,15 +145,15 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     const continued = openCalls.findLast((open) => continues(call, objectOf(open.part['functionCall'])))
     if (continued !== undefined && part['functionCall'] !== undefined) {
       continued.pieces?.add(call)
-      openCalls = openCalls.filter(({ pieces }) => pieces?.isOpen())
+      openCalls = openCalls.filter(({ pieces }) => pieces?.isOpen)
       return
     }
     const isPieced = call['willContinue'] === true || call['partialArgs'] !== undefined
-    const pieces = isPieced ? argumentPieces() : null
+    const pieces = isPieced ? new ArgumentPieces() : null
     pieces?.add(call)
     const streamed = { part, pieces }
     parts.push(streamed)
-    if (pieces?.isOpen() === true) openCalls.push(streamed)
+    if (pieces?.isOpen === true) openCalls.push(streamed)
   }
 
   const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
