@@ -125,38 +125,28 @@ function turnsOf(state: State, items: readonly TimelineItem[], { seq } = { seq: 
     if (item.type === 'system') continue
     if (item.type === 'message' && item.source === 'user')
       turns.push({ seq: item.seq, message: item, items: [] })
-    else addItem(state, turnOf(state, turns, item)?.items ?? [], item)
+    else addItem(state, turns, item)
   }
   return turns
 }
 
-function addItem(state: State, items: TimelineItem[], item: TimelineItem): void {
-  const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
-  const after = reply?.after ?? null
-  const requestedAt = after === null ? null : (findEventIn(state.log, after)?.seq ?? null)
-  let index = items.length
-  for (; index > 0; index -= 1) {
-    const mark = items[index - 1]
-    const isDuring =
-      reply?.interrupted === true || (requestedAt !== null && mark !== undefined && requestedAt < mark.seq)
-    if (mark === undefined || !isMark(mark) || !isDuring) break
-  }
-  items.splice(index, 0, item)
+/**
+ * Adds an item to the turn of the latest user message that the item's model had read, or to the latest turn if
+ * this is unknown.
+ */
+function addItem({ log }: State, turns: readonly UITurn[], item: TimelineItem): void {
+  const { after, interrupted = false } = ('reply' in item && item.reply) || {}
+  const requestedAt = typeof after === 'string' ? (findEventIn(log, after)?.seq ?? Infinity) : null
+  const seq = after === null ? -1 : (requestedAt ?? Infinity)
+  const holder = seq > item.seq ? turns.at(-1) : turns.findLast((turn) => turn.seq <= seq)
+  const items = holder?.items ?? []
+  const isDuring = (mark: TimelineItem): boolean =>
+    interrupted || (requestedAt !== null && requestedAt < mark.seq)
+  const before = items.findLastIndex((mark) => !isMark(mark) || !isDuring(mark))
+  items.splice(before + 1, 0, item)
 }
 
 const isMark = ({ type }: TimelineItem): boolean => type === 'pause' || type === 'interrupt'
-
-/**
- * Returns the turn of the latest user message that the item's model had read, or the latest turn if this is
- * unknown.
- */
-function turnOf(state: State, turns: readonly UITurn[], item: TimelineItem): UITurn | undefined {
-  const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
-  const requestedAfter = reply?.after
-  if (requestedAfter === undefined) return turns.at(-1)
-  const seq = requestedAfter === null ? -1 : (findEventIn(state.log, requestedAfter)?.seq ?? Infinity)
-  return seq > item.seq ? turns.at(-1) : turns.findLast((turn) => turn.seq <= seq)
-}
 
 const userMessage = ({ id, content }: MessageItem, link: Link): AiSdkUIMessage => ({
   id,
