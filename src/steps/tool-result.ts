@@ -1,7 +1,8 @@
 /** Converts the output of a tool, from any library, to an observation. Never throws. */
 
+import { canonicalJson } from '../event/encode.ts'
 import { isPlain } from '../event/freeze.ts'
-import { attempt, isObject, ownField, setOwn } from '../event/json.ts'
+import { attempt, isObject, mapDeep, ownField, setOwn } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
 import {
   DATA_URL,
@@ -171,12 +172,7 @@ const valuesOf = (text: unknown): unknown[] =>
   typeof text === 'string' ? attempt((): unknown[] => [text, JSON.parse(text)], [text]) : []
 
 /** Omits null fields, because FastMCP writes them only in structured content. */
-const sortedJson = (value: unknown): string =>
-  JSON.stringify(value, (_, each: unknown) =>
-    isObject(each)
-      ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : (each ?? undefined),
-  )
+const sortedJson = (value: unknown): string => canonicalJson(mapDeep(value, (each) => each ?? undefined))
 
 function asContent(value: unknown, blocks: Kinds): Observation {
   if (value instanceof Bytes) return observation(asPart(value.read()))
