@@ -8,7 +8,7 @@ import { collectAiSdk, fromAiSdk } from '../messages/ai-sdk/read.ts'
 import { toAiSdk } from '../messages/ai-sdk/write.ts'
 import { placeholderOf } from '../messages/pieces.ts'
 import { objectOf } from '../messages/text.ts'
-import { type SortedTools, sortTools, stepOf, type StepOptions } from './step-of.ts'
+import { sortTools, stepOf, type StepOptions } from './step-of.ts'
 import { readModelOutput } from './tool-result.ts'
 import {
   checkTools,
@@ -70,7 +70,7 @@ export function aiSdkStep({ streamText, tools: listed, ...options }: AiSdkStepOp
   )
 }
 
-function toolFields(described: Tools['described'], listed: readonly ToolDescription[] = []): object {
+function toolFields(described: object, listed: readonly ToolDescription[] = []): object {
   if (Object.keys(described).length > 0) return { tools: described }
   const tools = listed.map((tool) => [tool.name, sdkToolOf(tool)] as const)
   return tools.length === 0 ? {} : { tools: Object.fromEntries(tools) }
@@ -78,12 +78,7 @@ function toolFields(described: Tools['described'], listed: readonly ToolDescript
 
 const isList = (tools: AiSdkTools | readonly StepTool[]): tools is readonly StepTool[] => Array.isArray(tools)
 
-interface Tools {
-  readonly sorted: SortedTools
-  readonly described: Readonly<Record<string, object>>
-}
-
-function ofSdk(tools: AiSdkTools): Tools {
+function ofSdk(tools: AiSdkTools) {
   checkTools('tools', Object.values(tools))
   const executable = Object.entries(tools).flatMap(([name, tool]) =>
     typeof tool.execute === 'function' ? [stepToolOf(name, tool)] : [],
@@ -149,19 +144,13 @@ async function openReply(
   const last = first.at(-1)
   const refusal = last === undefined || last.done === true ? null : refusalIn(last.value)
   if (refusal !== null) await iterator.return?.()
-  const next = (): Promise<IteratorResult<object>> => {
-    const known = first.shift()
-    return known === undefined ? iterator.next() : Promise.resolve(known)
+  const stream = {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => first.shift() ?? iterator.next(),
+      return: async () => (await iterator.return?.()) ?? { done: true as const, value: undefined },
+    }),
   }
-  return {
-    stream: {
-      [Symbol.asyncIterator]: () => ({
-        next,
-        return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
-      }),
-    },
-    refusal,
-  }
+  return { stream, refusal }
 }
 
 function refusalIn(part: object): object | null {
