@@ -129,7 +129,7 @@ describe('colloquy serve', () => {
       ['--db', SAMPLE],
       {},
       1,
-      /^colloquy: \S+sample\.jsonl: The file is not an SQLite database/,
+      /^colloquy: \S+sample\.jsonl: The file is not a SQLite database/,
     ],
     [
       'an unreachable PostgreSQL server',

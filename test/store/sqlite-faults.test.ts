@@ -303,7 +303,7 @@ describe('the file of a SQLite store', () => {
     const file = FILES.next()
     writeFileSync(file, 'This is a text, and a rather long one at that. '.repeat(40))
     const store = closeAfterTest(sqliteStore({ file, ...settings }))
-    await expectError(store.createConversation({ id: 'c' }), 'store_unavailable', /not an SQLite database/)
+    await expectError(store.createConversation({ id: 'c' }), 'store_unavailable', /not a SQLite database/)
     await expectError(store.listConversations(), 'store_unavailable')
     rmSync(file)
     await store.createConversation({ id: 'c' })

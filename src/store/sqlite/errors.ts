@@ -34,7 +34,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ],
   FULL: ['store_full', 'The disk or the database is full. Free space, then retry.'],
   CORRUPT: ['store_unavailable', 'The database file is damaged. Restore it from a backup.'],
-  NOTADB: ['store_unavailable', 'The file is not an SQLite database. Pass the path of one.'],
+  NOTADB: ['store_unavailable', 'The file is not a SQLite database. Pass the path of one.'],
   CANTOPEN: [
     'store_unavailable',
     'The database file cannot be opened. Check that its folder exists and is accessible.',
