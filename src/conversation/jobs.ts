@@ -31,6 +31,8 @@ export class Job<T extends object> {
   readonly #renewal: ReturnType<typeof setInterval>
   #item: Item
   #stored: T
+  /** The last record that could not be saved. If only the response was lost, the store has it. */
+  #unsaved: T | null = null
   #isOver = false
 
   constructor(kind: JobKind<T>, item: Item) {
@@ -110,13 +112,28 @@ export class Job<T extends object> {
       if (item) this.#item = item
       if (record !== null) this.#stored = record
     } catch (error) {
-      if (!isConflictIn(error, before) && !isConflictIn(error, collection)) throw error
+      if (!isConflictIn(error, before) && !isConflictIn(error, collection)) {
+        this.#unsaved = dueIn === this.#kind.ttl ? record : null
+        throw error
+      }
+      if (await this.#wasSaved()) return this.#write(record, dueIn, others)
       this.#lost.abort(
         new ColloquyError('lease_lost', 'Another process has claimed this job. Stop working on it.'),
       )
       this.abandon()
       throw this.lost.reason
     }
+  }
+
+  /** Whether the stored version is the unsaved record. Another process can claim the job only once it is due. */
+  async #wasSaved(): Promise<boolean> {
+    const { collection, id, dueAt } = this.#item
+    const [unsaved, item] = [this.#unsaved, await this.#kind.store.getItem(collection, id)]
+    this.#unsaved = null
+    if (unsaved === null || JSON.stringify(item?.body) !== JSON.stringify(unsaved)) return false
+    if (item === null || (item.dueAt ?? 0) >= (dueAt ?? 0) + this.#kind.ttl) return false
+    this.#item = item
+    return true
   }
 }
 

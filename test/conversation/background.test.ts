@@ -291,6 +291,51 @@ describe.each([
     return store
   }
 
+  it('work continues after a renewal that the store made without a response', async () => {
+    const store = makeStore()
+    let renewals = 0
+    const { engine, conversation } = await startConversation(
+      'hello',
+      wrapStore(store, {
+        changeItems: async (changes) => {
+          const items = await store.changeItems(changes)
+          if (changes[0]?.collection === COLLECTION && (changes[0].put ?? null) !== null) renewals += 1
+          // The first is the job itself.
+          if (renewals === 2) throw new ColloquyError('store_unavailable', 'no response')
+          return items
+        },
+      }),
+    )
+    const end = gate()
+    let signal: AbortSignal | undefined
+    const scripted = stepWith(
+      {
+        background: true,
+        execute: async (_, context) => {
+          ;({ signal } = context)
+          await end.pass()
+          return 'the report'
+        },
+      },
+      [call('a')],
+      [says('started')],
+      [says('here it is')],
+    )
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] })
+    try {
+      await conversation.run(scripted.step)
+      await vi.advanceTimersByTimeAsync(60_000)
+    } finally {
+      vi.useRealTimers()
+    }
+    expect(renewals).toBeGreaterThan(4)
+    expect(signal?.aborted).toBe(false)
+    end.open()
+    await conversation.waitFor('idle')
+    expect(await logOf(conversation)).toContain('environment: the report')
+    await engine.close()
+  })
+
   it.each(['resumed', 'lost'])(
     'a run that waits until all is settled notices that the process of a call dies: the work is %s',
     async (how) => {
