@@ -57,9 +57,9 @@ export type ConversationRecovery = { readonly conversationId: string } & (
 export async function recoverAll(context: EngineContext): Promise<ConversationRecovery[]> {
   const { store } = context
   const all: ConversationRecovery[] = []
-  const add = async (conversationId: string, recoverOne: RecoverOne): Promise<void> => {
+  const add = async (conversationId: string, unheld: boolean): Promise<void> => {
     try {
-      const recovery = await recoverOne(context, conversationId)
+      const recovery = await recoverOne(context, conversationId, unheld)
       if (recovery !== null) all.push({ conversationId, ...recovery })
     } catch (error) {
       context.check()
@@ -71,10 +71,9 @@ export async function recoverAll(context: EngineContext): Promise<ConversationRe
       })
     }
   }
-  for await (const id of expiredLeases(store)) await add(id, recoverLeased)
+  for await (const id of expiredLeases(store)) await add(id, false)
   for (const status of ['running', NOT_LISTED])
-    for await (const { id } of allConversations(store, { status, order: 'created_at' }))
-      await add(id, recoverUnheld)
+    for await (const { id } of allConversations(store, { status, order: 'created_at' })) await add(id, true)
   return all
 }
 
@@ -93,21 +92,14 @@ export async function* expiredLeases(store: Store): AsyncGenerator<string> {
   } while (page.length === PAGE_SIZE)
 }
 
-type RecoverOne = (context: EngineContext, id: string) => Promise<Recovery | null>
-
-const recoverLeased: RecoverOne = async (context, id) => {
+/** With `unheld`, returns null if the conversation has a lease or needs no recovery. */
+async function recoverOne(context: EngineContext, id: string, unheld: boolean): Promise<Recovery | null> {
   const { store } = context
+  if (unheld && (await store.getLease(id)) !== null) return null
   const owner = context.newBriefOwner()
-  const recovery = await context.use(id, (replica) => recover(store, replica, owner))
+  const recovery = await context.use(id, (replica) => recover(store, replica, owner, unheld))
+  if (unheld) return recovery.outcome === 'recovered' ? recovery : null
   // The run had ended; only its lease remains.
   if (recovery.outcome === 'not_running') await endLease(store, id, owner)
   return recovery
-}
-
-const recoverUnheld: RecoverOne = async (context, id) => {
-  const { store } = context
-  if ((await store.getLease(id)) !== null) return null
-  const owner = context.newBriefOwner()
-  const recovery = await context.use(id, (replica) => recover(store, replica, owner, true))
-  return recovery.outcome === 'recovered' ? recovery : null
 }
