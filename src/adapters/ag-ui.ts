@@ -212,7 +212,7 @@ export async function receiveRunInput(
   const input = isObject(posted as JsonValue) ? (posted as JsonObject) : {}
   const { threadId, runId, messages } = input
   if (typeof threadId !== 'string' || typeof runId !== 'string' || !Array.isArray(messages))
-    throw new ColloquyError('invalid_argument', 'Pass an AG-UI input with threadId, runId and messages.')
+    throw new ColloquyError('invalid_argument', 'Pass AG-UI input with `threadId`, `runId` and `messages`.')
   const resume = Array.isArray(input['resume']) ? input['resume'].filter(isObject) : []
   const decisions = new Map(resume.map((entry) => [String(entry['interruptId']), decisionOf(entry)]))
   const events = await conversation.read((state): Event[] => {

@@ -52,7 +52,7 @@ const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
 export function sessionStore(options: { readonly store: Store }): Required<SessionStore> {
   const { store } = options
   if (typeof store?.append !== 'function')
-    throw new ColloquyError('invalid_argument', '`store` must be a Colloquy store, such as memoryStore().')
+    throw new ColloquyError('invalid_argument', '`store` must be a Colloquy store, such as `memoryStore()`.')
   checkOptionNames(options, 'store')
   const transcripts = new LRUCache<string, Transcript>({ max: 100 })
   const queues = new Map<string, Promise<unknown>>()

@@ -45,7 +45,7 @@ const BATCH = 100
  */
 export function colloquySaver(options: { readonly store: Items; readonly serde?: Serializer }): Saver {
   if (typeof options?.store?.changeItems !== 'function')
-    throw new ColloquyError('invalid_argument', '`store` must be a Colloquy store, such as memoryStore().')
+    throw new ColloquyError('invalid_argument', '`store` must be a Colloquy store, such as `memoryStore()`.')
   checkOptionNames(options, 'store serde')
   return new ColloquySaver(options.store, options.serde)
 }

@@ -179,7 +179,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
     ([name, items]) => lists?.includes(name) && Array.isArray(items) && items.every((item) => isObject(item)),
   )
   if (lists === undefined || fields.length !== lists.length || !isValid)
-    throw invalid('Pass a session transaction of type append_items or replace_suffix, with lists of items.')
+    throw invalid('Pass a transaction of type `append_items` or `replace_suffix`, with lists of items.')
   return copy
 }
 

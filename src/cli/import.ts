@@ -430,7 +430,10 @@ const newReport = (file: string, form: Source['form'], { id, notes }: Plan) => (
   skipped: 0,
   ...newProblems(),
   repairs: new Map<keyof typeof REPAIRS, Tally>(),
-  /** The HEAD that base_state.json sets, and whether this import added the move; null without a move. */
+  /**
+   * Where base_state.json moves HEAD (null: before every event), and whether this import added the event that
+   * moves it. The whole is null if the log has no such event.
+   */
   head: null as { readonly value: string | null; readonly added: boolean } | null,
   notes: [...notes],
 })

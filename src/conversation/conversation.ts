@@ -348,7 +348,7 @@ export class Conversation {
     const wanted: readonly Status[] = typeof status === 'string' ? [status] : status
     // An unknown status or an empty list would never match.
     if (wanted.length === 0 || !wanted.every(isStatus))
-      invalidArgument('status', `must be one of ${STATUSES.join(', ')}`)
+      invalidArgument('status', `must be one or more of ${STATUSES.join(', ')}`)
     const signal = this.#orClosing(options.signal)
     return this.#engine.use(this.id, (replica) =>
       waitForState(replica, ({ header }) => wanted.includes(header.status), signal),
@@ -421,9 +421,7 @@ export class Conversation {
   run(step: Step, options: RunOptions = {}): Run {
     const begin = Promise.withResolvers<number>()
     const result = this.#run(step, options, begin.resolve)
-    return Object.assign(result, {
-      [Symbol.asyncIterator]: () => this.#itemsOf(result, begin.promise),
-    })
+    return Object.assign(result, { [Symbol.asyncIterator]: () => this.#itemsOf(result, begin.promise) })
   }
 
   /** Yields the items of a run up to its last event. @throws the error of the run. */

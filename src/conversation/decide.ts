@@ -220,7 +220,10 @@ export function decideRecover(state: State, unstarted?: ReadonlySet<string>): Ev
   return lost.length === 0 ? [] : [...lostCallResults(state, openCallsOf(state), unstarted), ...lost]
 }
 
-/** Returns only the error of a dead run, because the run that takes over settles the calls itself. */
+/**
+ * Returns the error of a dead run, without results for its pending calls: the run that takes over executes
+ * these calls, or gives them results itself. Empty unless the status is `running`.
+ */
 export function decideRunLost(state: State): Event[] {
   if (state.header.status !== 'running') return []
   const { length } = openCallsOf(state)

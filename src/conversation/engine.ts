@@ -186,7 +186,8 @@ export function createEngine(options: EngineOptions): Engine {
     blobs,
   } = options ?? {}
   // First: the error of createEngine(store) must be about the store, not about unknown options.
-  if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
+  if (typeof store?.append !== 'function')
+    invalidArgument('store', 'must be a store, such as `memoryStore()`')
   checkOptionNames(options, 'store clock newId cacheBytes shareReplies leaseTtl blobs')
   checkLeaseTtl(leaseTtl)
   if (typeof cacheBytes !== 'number' || Number.isNaN(cacheBytes) || cacheBytes < 0)
@@ -197,7 +198,7 @@ export function createEngine(options: EngineOptions): Engine {
   const create: Engine['create'] = async (record = {}) => {
     context.check()
     if (typeof record !== 'object' || record === null)
-      invalidArgument('record', 'must be an object, such as { id }')
+      invalidArgument('record', 'must be an object, such as `{ id }`')
     const { id } = await store.createConversation({
       status: initialHeader().status,
       ...record,

@@ -144,7 +144,7 @@ export class Jobs<T extends object> {
     this.#kind = kind
   }
 
-  /** Adds a job that this process holds, and applies `changes`. @throws ColloquyError `version_conflict`. */
+  /** Adds a job that this process holds, and applies `changes`. @throws `version_conflict` for a used id. */
   async add(id: string, record: T, changes: readonly ItemChange[] = []): Promise<Job<T>> {
     return this.#put(id, record, null, changes)
   }

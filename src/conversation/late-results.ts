@@ -144,9 +144,7 @@ export function decideComplete(
     throw new ColloquyError(
       'unknown_call',
       `${quote(actionId)} is not a working call of this conversation. Read the working calls again.`,
-      {
-        action_id: actionId,
-      },
+      { action_id: actionId },
     )
   const parts: readonly Content[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   const { event } = loadedCall(state, action)

@@ -244,7 +244,7 @@ export class Replica {
         if (this.#store.replaceEvents === undefined)
           throw new ColloquyError(
             'invalid_argument',
-            `The ${this.#store.name} store cannot erase events. Use a store that implements replaceEvents.`,
+            `The ${this.#store.name} store cannot erase events. Use a store that implements \`replaceEvents\`.`,
           )
         await this.#store.replaceEvents(this.id, plan)
         const record = erasureRecord(recordId, eventId, reason, unsigned)

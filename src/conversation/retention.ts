@@ -39,13 +39,13 @@ export interface RetentionOptions extends DeletionOptions {
   /** Removes conversations whose record and log have not changed for this many milliseconds. */
   readonly olderThan?: number
   /**
-   * Number of most recently changed conversations to keep, however old. Without `olderThan`, all others are
-   * removed.
+   * Number of most recently changed conversations to keep, however old. Without `olderThan`, all other
+   * conversations are removed.
    */
   readonly keepLast?: number
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>
-  /** Stops the removal between two conversations; `applyRetention` then rejects with the signal's reason. */
+  /** Aborting it ends the removal before the next conversation. The call rejects with the signal's reason. */
   readonly signal?: AbortSignal
   /** Milliseconds after which another process may continue the work of a dead process. Default: 60,000. */
   readonly leaseTtl?: number
@@ -119,7 +119,7 @@ async function deleteEach(
   return report
 }
 
-/** Returns null if another process is already removing conversations: one process is enough. */
+/** Removes expired conversations. Returns null if another process does so already: one process is enough. */
 export async function applyRetention(
   engine: EngineContext,
   options: RetentionOptions,
@@ -146,7 +146,7 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
   const olderThan = limitOf('olderThan', options.olderThan)
   const keepLast = limitOf('keepLast', options.keepLast)
   if (olderThan === null && keepLast === null)
-    invalidArgument('olderThan', 'or `keepLast` must be a number. Pass at least one of them')
+    invalidArgument('olderThan', 'and `keepLast` are both missing. Pass at least one of them')
   const { signal, ...filter } = options
   const query = queryOf(filter)
   const oldest = olderThan === null ? null : now - BigInt(olderThan) * 1000n

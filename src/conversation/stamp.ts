@@ -44,9 +44,7 @@ export function checkDelta(value: unknown): StreamingDeltaEvent {
   throw new ColloquyError(
     'invalid_event',
     `${event.kind} belongs in the log, so it cannot be published. Append it instead.`,
-    {
-      kind: event.kind,
-    },
+    { kind: event.kind },
   )
 }
 

@@ -45,7 +45,7 @@ export interface SubscribeOptions {
    * the subscription begins with `reset`. Null, as for a line without a readable id, is not compared.
    */
   readonly afterId?: string | null
-  /** Ends the subscription when it is aborted. */
+  /** Aborting it ends the subscription. */
   readonly signal?: AbortSignal
   /** Position in a partial reply: `offset` of the last delta received. */
   readonly replyOffset?: ReplyOffset

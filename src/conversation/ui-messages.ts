@@ -40,7 +40,7 @@ export interface UIStreamOptions extends UIMessagesOptions {
   readonly run?: () => Promise<unknown>
   /** `settled` also streams working calls and the replies to their completions. Default: `replied`. */
   readonly until?: RunOptions['until']
-  /** Ends the stream when it is aborted. */
+  /** Aborting it ends the stream. */
   readonly signal?: AbortSignal
   /**
    * Called with the cause when the stream fails or `run` rejects, even after the stream's end. The client

@@ -125,7 +125,7 @@ export function checkNumber(
 ): number {
   if (value >= least && (!whole || Number.isInteger(value))) return value
   throw invalid(
-    `${name} must be ${whole ? 'an integer' : 'a number'} of ${least} or more, not ${String(value)}.`,
+    `\`${name}\` must be ${whole ? 'an integer' : 'a number'} of ${least} or more, not ${String(value)}.`,
     { [name]: value },
   )
 }

@@ -168,10 +168,7 @@ export const eventSchemas = {
   StreamingDeltaEvent: () =>
     event('StreamingDeltaEvent', { content: maybeText(), reasoning_content: maybeText() }),
   TokenEvent: () =>
-    event('TokenEvent', {
-      prompt_token_ids: z.array(integer()),
-      response_token_ids: z.array(integer()),
-    }),
+    event('TokenEvent', { prompt_token_ids: z.array(integer()), response_token_ids: z.array(integer()) }),
   InterruptEvent: () => event('InterruptEvent', {}),
   PauseEvent: () => event('PauseEvent', {}),
 } satisfies { readonly [K in EventKind]: () => z.ZodMiniType }

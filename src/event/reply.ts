@@ -34,8 +34,8 @@ export interface ReplyRecord {
   readonly grammar?: GrammarName
   readonly model?: string
   /**
-   * The requested model. Recorded only if the reply has parts that go back only to its model, and the provider
-   * returned no name, or a name that differs in more than a date.
+   * The requested model. Recorded only if the reply has parts that no other model accepts, and the name that
+   * the provider returned is missing or differs from this one in more than a date.
    */
   readonly requested_model?: string
   /** Digest of the request's system prompt and messages, and in `tools` of its tools, if any part is signed. */

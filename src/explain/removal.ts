@@ -19,7 +19,10 @@ interface Removal {
   readonly verdict: Reason<VerdictCode>
 }
 
-/** Returns null if the subject is in the view at `below`. */
+/**
+ * Finds the condensation, on the path to `below`, that removed the subject's unit, and the reason. Null if
+ * the unit still exists at `below`, in the view or pending, or if the subject never had a unit.
+ */
 export function findRemoval(subject: Subject, below: Entry): Removal | null {
   const by = firstBetween(subject.entry, below, ({ branch }) => findUnit(branch.view, subject) === undefined)
   if (by === null) return null
@@ -53,7 +56,7 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
   return removed('condensed_with_stretch', 'U5', text, mates)
 }
 
-/** Costs as much as folding the condensation. */
+/** Returns the units that a condensation removes; none for another event. Costs as much as folding it. */
 export const removedUnits = (entry: Checkpoint, log: Log): Unit[] =>
   entry.event?.kind === 'Condensation'
     ? unitsRemoved(branchOf(entry.parent).view, entry as EventEntry<Condensation>, log)

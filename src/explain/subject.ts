@@ -15,7 +15,7 @@ export interface Subject {
   readonly derived: boolean
 }
 
-/** @throws ColloquyError `unknown_event`. */
+/** Finds an event by id or position, or a summary by its id. @throws ColloquyError `unknown_event`. */
 export function subjectOf(state: State, event: string | number): Subject {
   const { log } = state
   const entry = typeof event === 'number' ? log.entries.get(event) : findEventIn(log, event)

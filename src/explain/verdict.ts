@@ -162,8 +162,8 @@ interface Judged {
 }
 
 /**
- * Why the fold dropped a result on arrival; null if the result ended a call of the view, or the entry is not
- * a result. `below` is the end of the entry's branch.
+ * Returns why the fold dropped a result on arrival; null if the result ended a call of the view, or the entry
+ * is not a result. `below` is the end of the entry's branch.
  */
 export function judgeResult(state: State, entry: Checkpoint, below: Entry = entry): Judged | null {
   const dropped = entry.branch.dropped.last()

@@ -478,7 +478,10 @@ function checkDropped(
 
 type CallEntry = EventEntry<ActionEvent>
 
-/** Checks P6 to P8, and I7 for executed calls. Without recorded starts, a result proves an execution. */
+/**
+ * Checks P6, P7, that only pending calls start (P8), and that no call of a refused or filtered reply is
+ * executed without an approval (I7). If the log records no starts, a result proves an execution.
+ */
 function watchConsent(report: Report) {
   /** The turn in which each call started. A new status, a move of HEAD or an approval begins a turn. */
   const startedIn = new Map<string, number>()

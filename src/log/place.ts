@@ -74,10 +74,7 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
   }
 }
 
-const LOG_TREE: TreeAccess<Log, Entry> = {
-  find: findEventIn,
-  above: (_, entry) => entry.above,
-}
+const LOG_TREE: TreeAccess<Log, Entry> = { find: findEventIn, above: (_, entry) => entry.above }
 
 export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
   if (entry.canBeHead) return { head: entry, move: 'none' }

@@ -4,7 +4,7 @@ import { signedOf, unsent, textPiecesOf } from './reply-parts.ts'
 import type { OtherRef, BlockPiece, AssistantTurn, Limits, PairHalf, PairState, Turn } from './limits.ts'
 import { itemAsText, isItem } from './pieces.ts'
 
-/** Calls of different kinds may share an id, so `kind` is part of the pair's id. */
+/** Makes half of a pair. Calls of different kinds may share an id, so `kind` is part of the pair's id. */
 export const pairHalf = (half: PairHalf['half'], kind: string, id: unknown): PairHalf | null =>
   typeof id === 'string' ? { half, id: `${kind} ${id}`, waits: true } : null
 

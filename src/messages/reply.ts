@@ -415,7 +415,7 @@ interface RawReply {
   readonly parts: readonly ReplyPart[]
   /** Id of the container of the provider's own tools. */
   readonly container?: unknown
-  /** Null if the reply ended normally. */
+  /** How the reply ended; null if it ended normally. */
   readonly ending: ReplyOutcome | null
 }
 

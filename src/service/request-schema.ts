@@ -252,11 +252,7 @@ export const startAppBody = optionalBody(bodyOf(appRequest))
 
 export const isAppField = (name: string): boolean => Object.hasOwn(appFields, name)
 
-const appUpdate = z.strictObject({
-  title: title.nullish(),
-  public: z.boolean().nullish(),
-  ...repository,
-})
+const appUpdate = z.strictObject({ title: title.nullish(), public: z.boolean().nullish(), ...repository })
 export type AppUpdate = z.input<typeof appUpdate>
 export const updateAppBody = bodyOf(appUpdate)
 

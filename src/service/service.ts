@@ -158,7 +158,7 @@ export interface Service {
  */
 export function createService(options: ServiceOptions): Service {
   if (typeof options?.engine?.open !== 'function')
-    invalidArgument('engine', 'must be an engine, as createEngine returns it')
+    invalidArgument('engine', 'must be an engine, as `createEngine` returns it')
   checkOptionNames(options, 'engine', ...SERVICE_OPTIONS)
   checkOptionNames(options.run, RUN_OPTIONS)
   const { engine, keys = [], version = VERSION, onFailure = complain } = options
@@ -212,10 +212,7 @@ export function createService(options: ServiceOptions): Service {
   const agentProfiles = new AgentProfiles(engine.store, sealing, options.maxProfiles ?? 50)
   const users = new Users(engine.store, storedKeys)
   const userOf = (keyId: string) => users.byKey(keyId)
-  const live = new Live(lifecycle, {
-    onFailure: report,
-    ...options.live,
-  })
+  const live = new Live(lifecycle, { onFailure: report, ...options.live })
   metrics.measured('colloquy_live_streams', 'Streams of conversations that are open.', () => live.size)
   metrics.measured(
     'colloquy_webhook_sending',

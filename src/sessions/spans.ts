@@ -29,7 +29,7 @@ interface Span {
   readonly id: string
   readonly parent: string | null
   readonly name: string
-  /** 1 for internal, 3 for client. */
+  /** Kind of the span in OTLP: 1 is internal, 3 is client. */
   readonly kind: 1 | 3
   readonly from: bigint
   readonly to: bigint

@@ -236,7 +236,7 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
   return seals.length === Math.ceil(length / size) ? { ...head, chunks, conversationId } : null
 }
 
-/** Null if a body is missing, or if an id differs: the snapshot is then of another log. */
+/** Opens a saved state with its bodies. Null if a body is missing, or an id differs (from another log). */
 function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   const bodies = new Map(saved.bodies)
   const { size, length } = saved.record
@@ -309,6 +309,6 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
 }
 
 function evicted({ id, seq }: Entry): ColloquyError {
-  const message = `The state at event ${quote(id)} (position ${seq}) was evicted by a snapshot or evict(). Replay the whole log.`
+  const message = `The state at event ${quote(id)} (position ${seq}) was evicted by a snapshot or \`evict\`. Replay the whole log.`
   return new ColloquyError('evicted', message, { event_id: id, seq })
 }

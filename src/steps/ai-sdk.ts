@@ -260,7 +260,7 @@ function stepToolOf(name: string, tool: AiSdkTool): StepTool {
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
     throw invalid(
-      `The tool ${name} has needsApproval, which steps do not support. Pass a policy to the run instead: run(step, { policy }).`,
+      `The tool ${name} has \`needsApproval\`, which steps do not support. Pass a policy to the run instead: \`run(step, { policy })\`.`,
       { name },
     )
   }
@@ -268,7 +268,7 @@ function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (typeof tool.execute !== 'function' && !(isOfProvider && tool.isProviderExecuted !== false)) {
     // The model would call it again and again.
     throw invalid(
-      `The tool ${name} needs an execute function. To have a user approve its calls, pass a policy to the run.`,
+      `The tool ${name} needs an \`execute\` function. To have a user approve its calls, pass a policy to the run.`,
       { name },
     )
   }

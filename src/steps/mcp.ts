@@ -54,7 +54,7 @@ export interface McpToolOptions {
   readonly tasks?: boolean
   /** Options of each call and task request, such as `timeout` (the SDK's default is 60 seconds). */
   readonly request?: object
-  /** Aborts the requests for the list of tools. */
+  /** Aborting it aborts the requests for the list of tools. */
   readonly signal?: AbortSignal
 }
 

@@ -211,7 +211,7 @@ export interface SortedTools {
   readonly known: ReadonlyMap<string, StepTool>
 }
 
-/** @throws ColloquyError `invalid_argument` for equal names, or a schema that JSON Schema cannot express. */
+/** Checks and sorts tools. @throws `invalid_argument` for equal names, or a schema with no JSON Schema. */
 export function sortTools(listed?: readonly (StepTool | ProviderTool)[]): SortedTools {
   const tools = checkTools('tools', listed)
   const executable = tools.flatMap((tool) => (isStepTool(tool) ? [tool] : (executableOf(tool) ?? [])))

@@ -426,11 +426,7 @@ const COMMANDS = {
   ),
   result: of(
     108,
-    shape({
-      n: fc.nat(2),
-      form,
-      content: weighed<readonly Content[]>([6, plainContent], [1, always([])]),
-    }),
+    shape({ n: fc.nat(2), form, content: weighed<readonly Content[]>([6, plainContent], [1, always([])]) }),
   ),
   settle: of(54, shape({ form, content: plainContent })),
   reply: of(
@@ -438,7 +434,7 @@ const COMMANDS = {
     shape({
       content: plainContent,
       meanwhile,
-      /** Whether a search pauses the reply, and whether the reply then continues. */
+      /** Whether a web search by the provider pauses the reply, and whether the reply then continues. */
       pauses: fc.constantFrom('no', 'no', 'yes', 'and_goes_on', 'and_goes_on'),
     }),
   ),

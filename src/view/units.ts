@@ -295,7 +295,7 @@ function totalsIn(node: Node<Unit>): Totals {
     : sumTotals(totalsIn(node.left), totalsIn(node.right))) as Totals
 }
 
-/** Returns the number of view events. O(1); for a range of another list, the first call costs O(log n). */
+/** Returns the number of view events in the units. O(1), or O(log n) for the first call on a new range. */
 export const eventsIn = (units: Units): number =>
   units
     .tail()

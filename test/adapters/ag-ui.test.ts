@@ -958,6 +958,6 @@ describe('the AG-UI adapter', () => {
   it('rejects an input without required fields', async () => {
     await expect(
       receiveRunInput(await open(), { threadId: 't' } satisfies Partial<RunAgentInput>),
-    ).rejects.toThrow('Pass an AG-UI input with threadId, runId and messages.')
+    ).rejects.toThrow('Pass AG-UI input with `threadId`, `runId` and `messages`.')
   })
 })

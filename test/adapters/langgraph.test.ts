@@ -222,7 +222,7 @@ describe('the LangGraph saver', () => {
 
   it('rejects an invalid store and a configuration without a checkpoint id', async () => {
     expect(() => colloquySaver({} as never)).toThrow(
-      '`store` must be a Colloquy store, such as memoryStore().',
+      '`store` must be a Colloquy store, such as `memoryStore()`.',
     )
     const saver = colloquySaver({ store: memoryStore() })
     const text = '`configurable.checkpoint_id` must be a non-empty string.'

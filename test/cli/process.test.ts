@@ -176,7 +176,7 @@ describe('the process', () => {
     const { code, out, err } = await start(['conversations', '--db', 'postgres://me:s3cret@h/db'], { node })
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toBe(
-      'colloquy: postgres://me:***@h/db: A PostgreSQL URL requires the package pg. Run npm install pg.\n',
+      'colloquy: postgres://me:***@h/db: A PostgreSQL URL requires the package `pg`. Run `npm install pg`.\n',
     )
   })
 

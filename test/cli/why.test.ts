@@ -49,7 +49,7 @@ describe('why FILE EVENT_ID', () => {
       err: expect.stringContaining('No event'),
     })
     const many = await colloquy(['why', SAMPLE, '01KJW2'])
-    expect(many).toMatchObject({ code: 1, err: expect.stringContaining('and 22 more: type more of the id') })
+    expect(many).toMatchObject({ code: 1, err: expect.stringContaining('and 22 more. Type more of the id.') })
     expect(await colloquy(['why', SAMPLE, 'a', 'b'])).toMatchObject({ code: 2 })
   })
 })
@@ -75,7 +75,7 @@ describe('replay --at and view --leaf', () => {
 
   it('reject an ambiguous prefix, an unknown id and a line outside the tree', async () => {
     for (const [typed, says] of [
-      ['01KJW2', 'and 22 more: type more of the id'],
+      ['01KJW2', 'and 22 more. Type more of the id.'],
       ['nope', 'No event "nope" in this conversation'],
       ['99', 'No event "99" in this conversation'],
     ] as const)
@@ -86,7 +86,7 @@ describe('replay --at and view --leaf', () => {
         })
     const file = folder({ 'a.jsonl': `${lines({ id: 'p', kind: 'PauseEvent' })}oops\n` })('a.jsonl')
     expect((await colloquy(['view', file, '--leaf', '2'])).err).toContain(
-      'line 2 is not an event in the conversation tree',
+      'Line 2 is not an event in the conversation tree',
     )
   })
 })

@@ -86,7 +86,7 @@ describe('maxEvents', () => {
     // keepFirst is 2 by default, so the minimum is 8.
     expect(planned([], { maxEvents: 8 })).toBe('keep')
     expect(() => planned([], { maxEvents: 7 })).toThrow(
-      'With keepFirst 2, maxEvents must be 8 or more, not 7.',
+      'With `keepFirst` 2, `maxEvents` must be 8 or more, not 7.',
     )
   })
 })
@@ -127,7 +127,7 @@ describe('minimumProgress', () => {
     ]
     const log = [...agents(3), ...loop]
     const limits = { maxEvents: 10, keepFirst: 4 }
-    expect(() => planned(log, limits)).toThrow('maxEvents must be 12')
+    expect(() => planned(log, limits)).toThrow('`maxEvents` must be 12')
     expect(count(planned(log, { maxEvents: 12, keepFirst: 4 }))).toBe('nothing_to_forget')
     expect(count(planned([...log, request('q')], { maxEvents: 12, keepFirst: 4 }))).toBe(45)
   })

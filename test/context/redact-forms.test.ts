@@ -197,9 +197,9 @@ describe('known forms', () => {
 
   it.each([
     [{ secrets: 'hunter2-hunter2' }, '`secrets` must be a list.'],
-    [{ secrets: ['hunter2-hunter2', undefined] }, 'secrets[1] must be a string.'],
+    [{ secrets: ['hunter2-hunter2', undefined] }, '`secrets[1]` must be a string.'],
     [{ patterns: /x/ }, '`patterns` must be a list.'],
-    [{ patterns: ['x'] }, 'patterns[0] must be a regular expression.'],
+    [{ patterns: ['x'] }, '`patterns[0]` must be a regular expression.'],
   ])('reject %j', (options, message) => {
     const rules = () => redactionRules(options as RedactionOptions)
     expect(rules).toThrow(expect.objectContaining({ code: 'invalid_rules', message }))

@@ -65,7 +65,7 @@ describe('a literal secret', () => {
   it('has at least 8 characters, without surrounding white space', () => {
     for (const short of ['', '1234567', ' 1234567\n']) {
       expect(() => redactionRules({ secrets: ['long enough', short] })).toThrow(
-        'secrets[1] is shorter than 8',
+        '`secrets[1]` is shorter than 8',
       )
     }
     expect(output('12345678', { ...BARE, secrets: [' 12345678\n'] })).toBe(MASK)
@@ -75,7 +75,7 @@ describe('a literal secret', () => {
 
   it('is rejected if the mask would contain it', () => {
     expect(() => redactionRules({ secrets: ['redacted'] })).toThrow('part of the text that replaces secrets')
-    expect(() => redactionRules({ secrets: ['[redacted:'] })).toThrow('secrets[0]')
+    expect(() => redactionRules({ secrets: ['[redacted:'] })).toThrow('`secrets[0]`')
     expect(output('unredacted', { ...BARE, secrets: ['unredacted'] })).toBe(MASK)
   })
 

@@ -167,8 +167,8 @@ it('arguments of a wrong type fail with an error that names the argument', async
   const conversation = await begin()
   const engine = createEngine({ store: memoryStore() })
   for (const [call, message] of [
-    [() => createEngine(memoryStore() as never), '`store` must be a store, such as memoryStore().'],
-    [() => engine.create('my-id' as never), '`record` must be an object, such as { id }.'],
+    [() => createEngine(memoryStore() as never), '`store` must be a store, such as `memoryStore()`.'],
+    [() => engine.create('my-id' as never), '`record` must be an object, such as `{ id }`.'],
     [() => conversation.approve('abc' as never), '`actionIds` must be a list of ids.'],
     [() => conversation.reject('No!' as never), '`actionIds` must be a list of ids.'],
     [() => engine.follow({ name: 'f' }, undefined as never), '`handler` must be a function.'],

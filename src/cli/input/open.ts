@@ -38,7 +38,7 @@ const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] 
   { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text; save it as UTF-8' },
 ]
 
-/** @throws FileError for an unsupported format; the errors of the file system. */
+/** Opens a file, a directory, or `-`. @throws FileError for an unsupported format; file system errors. */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
   const isFile = name !== '-'
   if (isFile && (await stat(name)).isDirectory()) return openDirectory(name)

@@ -280,7 +280,7 @@ export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>)
 
 type Log = Pick<Recording, 'state' | 'lines'>
 
-/** @throws ColloquyError `unknown_event` */
+/** Returns the state that `--leaf` or `--at` selects, else the latest. @throws `unknown_event`. */
 export function selectState(log: Log, options: Options<FileCommand>): State {
   if ('leaf' in options && options.leaf !== undefined)
     return switchTo(log.state, resolveEventId(log, options.leaf))
@@ -300,7 +300,7 @@ export function resolveEvent({ state, lines }: Log, typed: string): string | num
   if (others.length > 0) {
     const some = [...ids].slice(0, LISTED_IDS).map(quoted).join(', ')
     const more = ids.size > LISTED_IDS ? ` and ${ids.size - LISTED_IDS} more` : ''
-    throw unknownEvent(typed, `${quoted(typed)} matches ${some}${more}: type more of the id`)
+    throw unknownEvent(typed, `${quoted(typed)} matches ${some}${more}. Type more of the id.`)
   }
   const seq = /^\d{1,9}$/.test(typed) ? lines.indexOf(Number(typed)) : -1
   return seq < 0 ? typed : seq
@@ -311,7 +311,7 @@ function resolveEventId(log: Log, typed: string): string {
   if (typeof event === 'string') return event
   const entry = log.state.log.entries.get(event)
   if (entry?.inTree === true && entry.id !== null) return entry.id
-  throw unknownEvent(typed, `line ${typed} is not an event in the conversation tree: pass an event id`)
+  throw unknownEvent(typed, `Line ${typed} is not an event in the conversation tree. Pass an event id.`)
 }
 
 const unknownEvent = (typed: string, message: string): ColloquyError =>

@@ -29,7 +29,7 @@ export type Subject<Name extends FileCommand> = RequestOf<Name> & {
   readonly title: string
 }
 
-/** @throws FileError, ColloquyError */
+/** How a command shows a log, as JSON and as text. Both functions can throw FileError and ColloquyError. */
 export interface View<Name extends FileCommand> {
   readonly json: (subject: Subject<Name>) => Readonly<Record<string, unknown>>
   readonly show: (page: Page, subject: Subject<Name>) => Iterable<string>

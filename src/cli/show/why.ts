@@ -16,7 +16,7 @@ const TONES: Readonly<Record<Finding['severity'], Tone>> = { error: 'bad', warni
 
 type AnyReason = Reason<VerdictCode | NoteCode>
 
-/** @throws ColloquyError `unknown_event` for an unknown or ambiguous id. */
+/** Explains an event, with its line. @throws ColloquyError `unknown_event` for an unknown or ambiguous id. */
 function explanationOf({ recording, state, operand, options: { budget } }: Subject<'why'>) {
   const event = resolveEvent(recording, operand ?? '')
   const explanation = explain(state, event, budget === undefined ? {} : { budget })

@@ -53,10 +53,10 @@ function checkLimits(limits: CondensationLimits): CheckedLimits {
     })
   if (Math.floor(maxEvents / 2) - keepFirst - 1 <= 0) {
     const needed = 2 * (keepFirst + 2)
-    throw invalid(`With keepFirst ${keepFirst}, maxEvents must be ${needed} or more, not ${maxEvents}.`, {
-      maxEvents,
-      keepFirst,
-    })
+    throw invalid(
+      `With \`keepFirst\` ${keepFirst}, \`maxEvents\` must be ${needed} or more, not ${maxEvents}.`,
+      { maxEvents, keepFirst },
+    )
   }
   const { count = estimateTokens, write = toMessages } = limits
   return { ...limits, maxEvents, maxTokens, keepFirst, minimumProgress, count, write }

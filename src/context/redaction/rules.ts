@@ -76,17 +76,17 @@ export function redactionRules(options: RedactionOptions = {}): RedactionRules {
 function checkList(name: string, list: unknown, what: string, isItem: (item: unknown) => boolean): void {
   if (!Array.isArray(list)) throw invalid(`\`${name}\` must be a list.`)
   const index = list.findIndex((item) => !isItem(item))
-  if (index !== -1) throw invalid(`${name}[${index}] must be ${what}.`)
+  if (index !== -1) throw invalid(`\`${name}[${index}]\` must be ${what}.`)
 }
 
 /** Returns a secret trimmed. The message of an error must not quote it. */
 function checkSecret(text: string, index: number): string {
   const secret = text.trim()
   if (secret.length < MIN_SECRET)
-    throw invalid(`secrets[${index}] is shorter than ${MIN_SECRET} characters. Use \`patterns\` instead.`)
+    throw invalid(`\`secrets[${index}]\` is shorter than ${MIN_SECRET} characters. Use \`patterns\` instead.`)
   if (isPartOfMasks(secret))
     throw invalid(
-      `secrets[${index}] is part of the text that replaces secrets, so it cannot be masked. Change the secret.`,
+      `\`secrets[${index}]\` is part of the text that replaces secrets, so it cannot be masked. Change the secret.`,
     )
   return secret
 }

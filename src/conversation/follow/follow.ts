@@ -334,7 +334,7 @@ export interface FollowOptions {
    * and no items. Must not throw. Default: handler errors are unhandled rejections, store errors are ignored.
    */
   readonly onError?: (error: unknown, items: readonly FollowItem[]) => void
-  /** Closes the follower when it is aborted. */
+  /** Aborting it closes the follower. */
   readonly signal?: AbortSignal
 }
 

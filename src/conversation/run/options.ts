@@ -11,7 +11,7 @@ import type { Policy } from './policy.ts'
 
 /** Options of a run. */
 export interface RunOptions {
-  /** Interrupts the run when it is aborted. */
+  /** Aborting it interrupts the run. */
   readonly signal?: AbortSignal
   /** Decides which calls need confirmation, in addition to the conversation's policy. Default: no calls. */
   readonly policy?: Policy
@@ -110,7 +110,7 @@ export function checkRun(step: unknown, options: object): void {
   checkOptionNames(options, RUN_OPTIONS, 'signal from')
   for (const name of ['policy', 'onPrefix', 'within', 'stuck']) checkFunction(name, fields[name])
   if (condenser !== undefined && !isCondenser(condenser))
-    invalidArgument('condenser', 'must have a function condense; see rollingCondenser')
+    invalidArgument('condenser', 'must have a `condense` function; see `rollingCondenser`')
   if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0)) {
     invalidArgument('maxIterations', 'must be a number, 0 or more')
   }
@@ -129,7 +129,8 @@ const isCondenser = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'condense' in value && typeof value.condense === 'function'
 
 function checkHook(hook: unknown, field: string): void {
-  if (typeof hook !== 'object' || hook === null) return invalidArgument(field, 'must be { on, name, run }')
+  if (typeof hook !== 'object' || hook === null)
+    return invalidArgument(field, 'must be an object with `on`, `name` and `run`')
   const { on, name, run, tools } = hook as Readonly<Record<string, unknown>>
   // A hook of an unknown moment would never run, so it would guard nothing.
   if (!HOOK_EVENT_TYPES.some((type) => type === on))

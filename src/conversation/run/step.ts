@@ -22,7 +22,7 @@ export interface ChildRequest {
   readonly maxChildren?: number
   /** Options of the child's run. Default of `until`: `settled`. */
   readonly run?: Omit<RunOptions, 'signal' | 'wait' | 'from'>
-  /** Interrupts the child when it is aborted. */
+  /** Aborting it interrupts the child. */
   readonly signal: AbortSignal
   /** Called with the child's id when the child exists, before it runs. */
   readonly onOpen?: (conversationId: string) => void

@@ -24,7 +24,10 @@ const MAX_CALL_COLUMNS = 4
 
 export const NO_COLUMN = 255
 
-/** Returns the lanes of a tree. A first child and state updates share their parent's column; others start new ones. */
+/**
+ * Returns the lanes of a tree. State updates and the first other child stay in their parent's column. Every
+ * further child, and every root, starts a line in the first free column.
+ */
 export function lanesOf({ log }: State): Lanes {
   const count = log.entries.length
   const chainOf = Array.from<Chain | undefined>({ length: count })

@@ -82,7 +82,7 @@ export class Chunk {
     this.responseIds = responseIds as KeyColumn
   }
 
-  /** Returns null when the bytes are damaged, of another version, or not a chunk. O(bytes). */
+  /** Opens a chunk; null if the bytes are damaged, of another version, or not a chunk. O(bytes). */
   static open(label: Label, bytes: Uint8Array): Chunk | null {
     const block = aligned(bytes)
     const sections = unseal(label, block)

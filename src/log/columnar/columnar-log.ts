@@ -8,7 +8,7 @@ import { keyAt, type KeyColumn, KeyIndex } from './columns.ts'
 /** Number of entries that are created together: the size of a vector's block. */
 const LEAF = 32
 
-/** Creates the entry at a position. Called once for each position. */
+/** Creates the entry at a position when it is first read. Called at most once for each position. */
 export type EntryMaker<E extends Entry> = (columns: ColumnarLog, seq: number) => E
 
 /** The first entries of a log, in columns of bytes. Every access to an entry returns the same object. */

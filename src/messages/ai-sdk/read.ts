@@ -229,7 +229,7 @@ const errorMessage = (error: unknown): string => {
   return typeof message === 'string' ? message : typeof error === 'string' ? error : textOfResult(error)
 }
 
-/** Returns null if a value is not JSON, because a tool can return any value. */
+/** Returns a value as JSON; null if that is impossible, because a tool can return any value. */
 const plain = (value: unknown): JsonValue =>
   attempt(() => JSON.parse(JSON.stringify(value ?? null)) as JsonValue, null)
 

@@ -60,9 +60,7 @@ function joinContents(blocks: readonly (InteractionsBlock & { begins?: boolean }
 function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<InteractionsBlock>[] {
   const { message } = turn
   let begins = false
-  /**
-   * If the blank text that began an output is omitted, adds its `begins` to the next content of the output.
-   */
+  /** Marks content with `begins` if it follows an omitted blank text that began the output. */
   const begin = <T extends InteractionsBlock | JsonObject>(block: T): T => {
     if (!begins || !isContent(block)) return block
     begins = false

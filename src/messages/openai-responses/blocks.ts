@@ -272,7 +272,7 @@ function reasoningThenCall(message: AssistantMessage, counts: PartCounts): Field
 
 const PAIR = /^(program|tool_search|(?:shell|apply_patch|computer|local_shell)_call)(_call|_output)?$/
 
-/** Returns null without a `call_id`, because the provider then requires no pair. */
+/** Returns an item's half of a pair; null without a `call_id`, because the provider then requires no pair. */
 function pairOf({ type, call_id }: JsonObject): PairHalf | null {
   const [, call, end] = PAIR.exec(stringOf(type)) ?? []
   if (call === undefined || typeof call_id !== 'string') return null

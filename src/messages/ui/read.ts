@@ -22,7 +22,7 @@ interface ClientMessage {
  */
 export function fromUIMessage(message: ClientMessage): MessageEvent {
   const { id, role, parts } = objectOf(message)
-  if (role !== 'user') throw invalid('its role must be user')
+  if (role !== 'user') throw invalid('its `role` must be `user`')
   if (!Array.isArray(parts)) throw invalid('parts must be a list')
   const content = parts.flatMap((part) => uiPartContent(objectOf(part)))
   if (content.length === 0) throw invalid('it has neither text nor files')
@@ -34,7 +34,7 @@ function uiPartContent({ type, text, url, mediaType, filename }: RawObject): Con
   if (type === 'text' && typeof text === 'string') return text === '' ? [] : [{ type: 'text', text }]
   if (type !== 'file') return []
   if (typeof url !== 'string' || typeof mediaType !== 'string')
-    throw invalid('a file must have a url and a mediaType')
+    throw invalid('a file must have a `url` and a `mediaType`')
   if (/^image(?:\/|$)/.test(mediaType) && !isTextFile(mediaType))
     return [{ type: 'image', image_urls: [url] }]
   return [{ type: 'file', mediaType, data: url, ...(typeof filename === 'string' ? { filename } : {}) }]

@@ -24,7 +24,7 @@ const CHANGE = {
   },
 }
 
-/** @throws HttpProblem 404 for an unknown profile. */
+/** Returns the settings of an LLM profile. @throws HttpProblem 404 for an unknown profile. */
 export type FindLlm = (name: string) => Promise<JsonObject>
 
 export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operation[] => [

@@ -66,9 +66,7 @@ const PATH = /^\/api\/conversations\/([^/]+)\/calls\/([^/]+)\/complete$/
 
 const operation = operationsIn('Calls')
 const BASE = '/api/conversations/{conversation_id}/calls'
-const UNKNOWN_CALL = {
-  409: 'No working or completed call has this id',
-}
+const UNKNOWN_CALL = { 409: 'No working or completed call has this id' }
 const ENDED = {
   returns: objectOf({ success: 'boolean', event_id: 'string' }),
   description: 'The completion; if the call was already completed, the earlier one',

@@ -135,7 +135,7 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
           throw hasNoIndex
             ? new HttpProblem(
                 501,
-                'This service has no full-text index. Open its store with fullText: true, or pass --full-text.',
+                'This service has no full-text index. Open its store with `fullText: true`, or pass `--full-text`.',
               )
             : error
         })

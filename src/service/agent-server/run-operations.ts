@@ -220,7 +220,7 @@ function approveAll(state: State): readonly Event[] {
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
-/** @throws ColloquyError `evicted`. */
+/** Returns the ids of calls rejected since the earliest of `actionIds`. @throws ColloquyError `evicted`. */
 function rejectedSince(log: Log, actionIds: readonly string[]): ReadonlySet<string> {
   const positions = actionIds.flatMap((id) => findEventIn(log, id)?.seq ?? [])
   const entries = log.entries.slice(Math.min(log.entries.length, ...positions))

@@ -83,7 +83,7 @@ export function callerCheck(identify: Identify, allows: AllowOrigin): (request: 
 }
 
 export const FOREIGN_ORIGIN =
-  'The origin of this page is not allowed. Add it to allowOrigins, or pass --allow-origin.'
+  'The origin of this page is not allowed. Add it to `allowOrigins`, or pass `--allow-origin`.'
 
 export const isAllowed = ({ headers }: Pick<Request, 'headers'>, allows: AllowOrigin): boolean => {
   const origin = headers.get('origin')

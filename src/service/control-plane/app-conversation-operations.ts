@@ -186,4 +186,4 @@ const STATUS_CODES: Readonly<Partial<Record<SandboxStatus, number>>> = {
 }
 
 const WHAT_TO_DO =
-  ' Wait until the sandbox runs (if it is paused, resume it), or queue the message with POST /api/v1/conversations/{id}/pending-messages.'
+  ' Wait until the sandbox runs (if it is paused, resume it), or queue the message with `POST /api/v1/conversations/{id}/pending-messages`.'

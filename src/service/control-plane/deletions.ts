@@ -76,7 +76,7 @@ export class Deletions {
     }
   }
 
-  /** @throws HttpProblem 404; what `eraseEvent` throws. */
+  /** Erases an event, and its start task's copy. @throws HttpProblem 404; the errors of `eraseEvent`. */
   async erase(id: string, eventId: string, reason?: string): Promise<void> {
     const { lifecycle, tasks } = this.#parts
     const { conversation } = await openConversation(lifecycle, id)

@@ -260,8 +260,8 @@ export class StartTasks {
   }
 
   /**
-   * @throws HttpProblem 409 for a used id, 413 for a request that is too large, 422 for an unknown parent or
-   *   sandbox.
+   * Creates a task and starts it. @throws HttpProblem 409 for a used id, 413 for a request that is too large,
+   * 422 for an unknown parent or sandbox.
    */
   async create(request: StartRequest): Promise<StoredTask> {
     const job = await this.#add(request)

@@ -82,7 +82,7 @@ const endOf = (events: readonly { readonly seq: number }[]): number => (events.a
 
 interface ClientMessage {
   readonly content: readonly Content[]
-  /** Of messages with the same key, only the first is appended. */
+  /** Key of the message: of messages with the same key, only the first is appended. */
   readonly key?: string | undefined
   readonly sender?: string | undefined
 }
@@ -114,7 +114,7 @@ interface OutgoingMessage {
   readonly content: readonly Content[]
   readonly key: string
   readonly run: boolean
-  /** Ends only the wait for the run. */
+  /** Aborting it ends the wait for the run, but not the run. */
   readonly signal: AbortSignal
 }
 

@@ -117,7 +117,7 @@ export function wireBlobs(
   return blobs.filter(({ path, hash }) => valueAt(path) === blobText(hash))
 }
 
-/** @throws HttpProblem 413 if several events together exceed the size of a page. */
+/** Reads events by id; null for an unknown id. @throws HttpProblem 413 if several events exceed a page. */
 export const getEvents = (
   store: Pick<Store, 'getMany'>,
   conversationId: string,

@@ -114,12 +114,7 @@ async function callOperation(
       : await readBody(operation.body, request, maxBodyBytes)
   const errors = [path, query, body].flatMap((part) => ('errors' in part ? part.errors : []))
   if ('errors' in path || 'errors' in query || 'errors' in body) throw new HttpProblem(422, errors)
-  const reply = await operation.handle({
-    path: path.values,
-    query: query.values,
-    body: body.value,
-    request,
-  })
+  const reply = await operation.handle({ path: path.values, query: query.values, body: body.value, request })
   if (reply instanceof Response) return reply
   if (operation.status === 204) return new Response(null, { status: 204 })
   if (operation.returns === undefined) return jsonResponse({ success: true }, operation.status)
@@ -188,7 +183,7 @@ const notJson = (error: string): ValidationError => ({
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** @throws HttpProblem 400 for a truncated body, 413 for a body of more than `maxBytes`. */
+/** Reads a request's body. @throws HttpProblem 400 if it is truncated, 413 if it has more than `maxBytes`. */
 export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const length = request.headers.get('content-length')
   if (Number(length) > maxBytes) throw tooLarge(maxBytes)

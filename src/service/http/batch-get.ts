@@ -10,9 +10,7 @@ export const TOO_MANY_IDS = {
   400: `More than ${MAX_IDS} ids`,
 } as const
 
-export const TOO_LARGE = {
-  413: 'The response would be too large',
-} as const
+export const TOO_LARGE = { 413: 'The response would be too large' } as const
 
 export function checkIds(ids: readonly string[], what: string): void {
   if (ids.length <= MAX_IDS) return

@@ -30,7 +30,8 @@ export class Closing extends Error {
 
 export interface Channel {
   /**
-   * Opens the channel and returns its frames. @throws `Closing`; HttpProblem, such as 422 for a bad value.
+   * Opens the channel and returns its frames. @throws `Closing` for an unknown parameter; HttpProblem, such
+   * as 422 for a bad value; errors of the store.
    */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
   /**

@@ -75,7 +75,10 @@ export class Live {
     return this.#ends.size
   }
 
-  /** @throws HttpProblem 404, 422 for an invalid start, 429, 503; what the store throws. */
+  /**
+   * Opens a session. @throws HttpProblem 404 for an unknown conversation, 422 for an invalid start, 429 for
+   * too many streams, 503 while the service is closing; errors of the store.
+   */
   async connect(id: string, start: StartValues): Promise<LiveSession> {
     const { engine, runs } = this.lifecycle
     const { conversation } = await openConversation(this.lifecycle, id)

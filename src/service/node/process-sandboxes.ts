@@ -164,12 +164,12 @@ function checkSpecs(specs: readonly ProcessSpec[]): void {
     const inside = normalize(folder)
     if (isAbsolute(folder) || inside === '..' || inside.startsWith('../') || inside === '.') {
       throw invalid(
-        `The working_dir of sandbox spec ${JSON.stringify(id)} must be a relative path to a folder within the sandbox's folder.`,
+        `The \`working_dir\` of sandbox spec ${JSON.stringify(id)} must be a relative path to a folder within the sandbox's folder.`,
       )
     }
     if (command !== null && command.length === 0) {
       throw invalid(
-        `The command of sandbox spec ${JSON.stringify(id)} is empty. Pass a program and its arguments, or null for no process.`,
+        `The \`command\` of sandbox spec ${JSON.stringify(id)} is empty. Pass a program and its arguments, or null for no process.`,
       )
     }
   }

@@ -262,9 +262,7 @@ function indexAfter(events: readonly CommandEvent[], id: string | null): number 
   throw new ColloquyError(
     'invalid_cursor',
     'Invalid cursor: its event is no longer stored. Start from the first page.',
-    {
-      reason: 'altered',
-    },
+    { reason: 'altered' },
   )
 }
 

@@ -13,7 +13,7 @@ export function requireFiles(files: SandboxFiles | null): SandboxFiles {
   if (files !== null) return files
   throw new HttpProblem(
     403,
-    'Clients have no access to sandbox files. Set sandbox_workspaces in serve.json, or pass `givesFiles: true` to `processSandboxes`.',
+    'Clients have no access to sandbox files. Set `sandbox_workspaces` in serve.json, or pass `givesFiles: true` to `processSandboxes`.',
   )
 }
 

@@ -30,11 +30,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
   }),
   operation('get /api/file/search_subdirs', {
     name: 'search_subdirs',
-    query: {
-      path: text(),
-      ...CURSOR_PAGING,
-      include_hidden: withDefault(boolean(), false),
-    },
+    query: { path: text(), ...CURSOR_PAGING, include_hidden: withDefault(boolean(), false) },
     returns: pageOfSchema(objectOf({ name: 'string', path: 'string' })),
     description: 'Folders by name; `page_id` is the last name of the previous page',
     otherwise: REFUSED,

@@ -52,9 +52,7 @@ const secretName = matching(SECRET_NAME, 'Must be 1 to 64 letters, digits and _,
 const params = { name: secretName }
 const INFO = objectOf({ name: 'string', description: 'string?' })
 const UNKNOWN = { 404: 'Unknown secret' }
-const SEALED = {
-  409: 'Secrets cannot be stored, too many exist, or they were encrypted with another secret',
-}
+const SEALED = { 409: 'Secrets cannot be stored, too many exist, or they were encrypted with another secret' }
 
 const infoOf = ({ name, description = null }: BodyOf<typeof describeBody>): SecretInfo => ({
   name,

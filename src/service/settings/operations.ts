@@ -174,7 +174,7 @@ export const settingsOperations = ({
       if (Object.values(body).every((value) => value === undefined)) {
         throw new HttpProblem(
           400,
-          'The request changes nothing. Send a *_diff field, active_profile or active_agent_profile_id.',
+          'The request changes nothing. Send a `*_diff` field, `active_profile` or `active_agent_profile_id`.',
         )
       }
       const agentId = body.active_agent_profile_id ?? null

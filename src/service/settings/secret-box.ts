@@ -119,7 +119,7 @@ export class SealedMap {
     return new Map([...values].toSorted(([a], [b]) => Number(a > b) - Number(a < b)))
   }
 
-  /** @throws HttpProblem 404 for an unknown name. */
+  /** Returns a value by name. @throws HttpProblem 404 for an unknown name. */
   async get(name: string): Promise<JsonObject> {
     const value = (await this.all()).get(name)
     if (value === undefined) throw this.unknown()
@@ -135,7 +135,7 @@ export class SealedMap {
     })
   }
 
-  /** @throws HttpProblem 404 for an unknown name, 409 when the new name is in use. */
+  /** Renames and changes a value. @throws HttpProblem 404 for an unknown name, 409 for a used new name. */
   async rename(name: string, newName: string, changes: JsonObject = {}): Promise<void> {
     await this.change((all) => {
       const value = all.get(name)

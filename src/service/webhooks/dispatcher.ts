@@ -274,7 +274,7 @@ export class WebhookDispatcher {
   #done: Promise<unknown> | null = null
   #startedAt = 0
 
-  /** @throws ColloquyError `invalid_argument` for an invalid webhook. */
+  /** Checks the webhooks, but sends nothing yet. @throws `invalid_argument` for an invalid webhook. */
   constructor(engine: Engine, webhooks: readonly WebhookOptions[], options: WebhookDispatcherOptions = {}) {
     checkOptionNames(options, 'pollInterval leaseTtl onFailure')
     this.#engine = engine

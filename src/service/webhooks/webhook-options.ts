@@ -16,8 +16,8 @@ export interface WebhookOptions {
   /** Unique name of the delivery progress. Keep it when the URL changes. Default: the URL without query. */
   readonly id?: string
   /**
-   * `start` sends all conversations from their beginning. `now` (default) sends only what happens after the
-   * webhook's first start: new conversations, and new events and changes of older conversations.
+   * `start` sends all conversations from their beginning. `now` (default) sends what happens after a service
+   * first started with this webhook's `id`: new conversations, and new events and changes of older ones.
    */
   readonly from?: 'start' | 'now'
   /** Kinds of events to send. Default: all stored events. */
@@ -56,7 +56,7 @@ const DEFAULTS = {
 
 const MAX_COUNT = 2 ** 31 - 1
 
-/** @throws ColloquyError `invalid_argument` for an invalid webhook; the message contains no secret. */
+/** Checks a webhook, and adds defaults. @throws `invalid_argument`; the message contains no secret. */
 export function checkWebhook(options: WebhookOptions): Webhook {
   checkOptionNames(
     options,
@@ -70,7 +70,7 @@ export function checkWebhook(options: WebhookOptions): Webhook {
     !['http:', 'https:'].includes(parsed.protocol) ||
     parsed.username + parsed.password !== ''
   ) {
-    throw invalid('The url of a webhook must be an http or https URL without a user name or password.')
+    throw invalid('The `url` of a webhook must be an http or https URL without a user name or password.')
   }
   // A query may contain a token, so it is not part of messages.
   const name = `${parsed.origin}${parsed.pathname}`
@@ -90,7 +90,7 @@ export function checkWebhook(options: WebhookOptions): Webhook {
   for (const field of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]) {
     const count = webhook[field]
     if (!Number.isSafeInteger(count) || count < 1 || count > MAX_COUNT) {
-      throw invalid(`${field} of webhook ${name} must be an integer from 1 to ${MAX_COUNT}.`)
+      throw invalid(`\`${field}\` of webhook ${name} must be an integer from 1 to ${MAX_COUNT}.`)
     }
   }
   return webhook

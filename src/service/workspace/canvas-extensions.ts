@@ -93,7 +93,7 @@ export const NO_EXTENSIONS: CanvasExtensions = {
   install: async () => {
     throw new HttpProblem(
       403,
-      'This service has no folder for Canvas extensions. Set canvas_extensions in serve.json, or pass `canvasExtensions`.',
+      'This service has no folder for Canvas extensions. Set `canvas_extensions` in serve.json, or pass `canvasExtensions`.',
     )
   },
   setEnabled: async () => false,

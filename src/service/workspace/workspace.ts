@@ -86,7 +86,7 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
       },
       async handle({ query }) {
         if (workspace === null)
-          throw new HttpProblem(403, 'This service has no workspace. Set --workspace, or pass `workspace`.')
+          throw new HttpProblem(403, 'This service has no workspace. Set `--workspace`, or pass `workspace`.')
         await workspace.createDirectory(query.path)
       },
     }),

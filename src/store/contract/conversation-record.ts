@@ -65,7 +65,7 @@ export interface UpdateOptions {
 
 /**
  * Filter for conversations. A conversation must match all criteria. An empty `parentConversationId` matches
- * conversations without a parent; an empty `status`, conversations without a status.
+ * conversations without a parent, and an empty `status` matches conversations without a status.
  */
 export interface ConversationFilter {
   /** Text that the title must contain, ignoring case. No wildcards. An empty string requires any title. */

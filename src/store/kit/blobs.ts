@@ -249,7 +249,5 @@ export const damagedBlob = (hash: string): ColloquyError =>
   new ColloquyError(
     'store_unavailable',
     `The blob ${hash} is incomplete. Restore the database from a backup.`,
-    {
-      hash,
-    },
+    { hash },
   )

@@ -69,12 +69,7 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
     named.add(name)
     if (expected !== null)
       checkInteger('expected', expected, 1, Number.MAX_SAFE_INTEGER, null, invalidArgument)
-    return {
-      collection,
-      id,
-      expected,
-      put: put === undefined || put === null ? put : checkNewItem(put),
-    }
+    return { collection, id, expected, put: put === undefined || put === null ? put : checkNewItem(put) }
   })
 }
 

@@ -1,6 +1,6 @@
 /**
- * Appends in one round trip: decides on this store's copy of the log, and writes if the copy is current. If
- * not, decides again on the returned log.
+ * Appends in one round trip. This store decides which rows to write from its copy of the log. The server
+ * writes them only if the copy is current. If not, it returns the current row, and the store decides again.
  */
 
 import { attempt } from '../../event/json.ts'

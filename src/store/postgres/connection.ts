@@ -73,7 +73,7 @@ export class Connection {
     if ((options?.url === undefined) === (options?.client === undefined)) {
       throw new ColloquyError(
         'invalid_argument',
-        'Pass postgresStore an object with a url or a client, not both.',
+        'Pass `postgresStore` an object with a `url` or a `client`, not both.',
       )
     }
     this.#timeout = checkInteger('timeout', options.timeout, 1, MAX_DELAY, TIMEOUT, invalidArgument)
@@ -174,7 +174,7 @@ export class Connection {
       }
     }
     if (isListening(client)) return this.#inTurn(client, () => run(client))
-    if (!isTransacting(client)) throw invalidWithin('requires a pool, or a client of pg or PGlite')
+    if (!isTransacting(client)) throw invalidWithin('requires a pool, or a client of `pg` or PGlite')
     return client.transaction(steps)
   }
 

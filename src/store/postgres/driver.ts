@@ -107,7 +107,7 @@ export async function loadDriver(): Promise<LoadedDriver> {
   } catch (cause) {
     throw new ColloquyError(
       'store_unavailable',
-      'A PostgreSQL URL requires the package pg. Run npm install pg.',
+      'A PostgreSQL URL requires the package `pg`. Run `npm install pg`.',
       {},
       { cause },
     )

@@ -26,7 +26,7 @@ export async function createSchema(client: PostgresClient, schemaName: string, a
     throw new ColloquyError(
       'store_unavailable',
       `The transaction isolation is ${String(isolation)}, but the store requires read committed. ` +
-        `Set default_transaction_isolation to 'read committed' for the user, with ALTER ROLE.`,
+        `Set \`default_transaction_isolation\` to 'read committed' for the user, with ALTER ROLE.`,
       { isolation },
     )
   if (version > VERSION)

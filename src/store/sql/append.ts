@@ -178,7 +178,10 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  /** Loads entries by id, and the ancestors of an entry that cannot be HEAD, up to the nearest that can. */
+  /**
+   * Loads entries by id. For an entry that cannot be HEAD, also loads its ancestors, up to the nearest one
+   * that can be HEAD.
+   */
   *load(ids: Iterable<string>): Work<void> {
     let missing = [...ids].filter((id) => !this.#nodes.has(id))
     while (missing.length > 0) {

@@ -115,7 +115,7 @@ async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase
   const driver = await import('node:sqlite').catch((cause: unknown) => {
     throw new ColloquyError(
       'store_unavailable',
-      'This runtime has no node:sqlite. Pass an open `database` of better-sqlite3 or bun:sqlite instead of a `file`.',
+      'This runtime has no `node:sqlite`. Pass an open `database` of `better-sqlite3` or `bun:sqlite` instead of a `file`.',
       {},
       { cause },
     )

@@ -275,7 +275,7 @@ export function* append(
   return appended
 }
 
-/** Returns null and writes nothing if a check or an assumption fails. */
+/** Appends an event if `log` is current and its id is new. Otherwise writes nothing, and returns null. */
 function* appendNew(
   log: KnownLog,
   facts: readonly Fact[],

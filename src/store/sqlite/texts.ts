@@ -33,9 +33,9 @@ export const TEXT_SCHEMA: readonly string[] = [
 ]
 
 /**
- * Spaces separate terms. Deleted terms are overwritten. Positions are not stored, because phrases are
- * compared with the column `line`. Pages of the index are small, because a search decodes whole pages, and
- * most searches return few hits.
+ * Creates the full-text index. Spaces separate terms. Deleted terms are overwritten. Positions are not
+ * stored, because phrases are compared with the column `line`. Pages of the index are small, because a search
+ * decodes whole pages, and most searches return few hits.
  */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',

@@ -144,7 +144,7 @@ export class Trial {
     return failures.at(-1) ?? 'the log has no error event'
   }
 
-  /** @throws LawBroken after the timeout. */
+  /** Calls `look` until it returns a result. @throws LawBroken after the timeout. */
   async until<T>(
     law: string,
     what: string | (() => string),
@@ -171,7 +171,7 @@ export class Trial {
     return messagesOf(await this.log(id), 'agent')
   }
 
-  /** @throws LawBroken after the timeout. */
+  /** Waits for `work`. @throws LawBroken after the timeout. */
   async within<T>(law: string, what: string, work: Promise<T>): Promise<T> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const late = new Promise<never>((_, reject) => {

@@ -242,7 +242,7 @@ const inherited = (): Record<string, string> =>
 const sleep = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => void setTimeout(resolve, milliseconds).unref())
 
-/** Returns null for a good response, else the problem. Never rejects. */
+/** Requests a URL. Returns the problem, or null for a good response. Never rejects. */
 async function probe(url: string, timeout: number): Promise<string | null> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeout), redirect: 'manual' })

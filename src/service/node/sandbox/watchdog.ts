@@ -46,7 +46,7 @@ export class Watchdog {
     return `${this.mark}:${id}`
   }
 
-  /** @throws Error if the watchdog cannot start. The caller must then end the group. */
+  /** Watches a group. @throws Error if the watchdog cannot start. The caller must then end the group. */
   async add(group: number): Promise<void> {
     this.#groups.add(group)
     if (this.#child === null) this.#starting = this.#start()

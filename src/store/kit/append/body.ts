@@ -51,7 +51,7 @@ export function ownFact(fact: Fact): Fact {
   if (copy !== undefined && (freezeJson(copy).length === 0 || isAside)) return copy as object as Fact
   throw new ColloquyError(
     'invalid_event',
-    `An appended event must be plain JSON, nested at most ${MAX_DEPTH} levels deep. Decode it with decodeEvent.`,
+    `An appended event must be plain JSON, nested at most ${MAX_DEPTH} levels deep. Decode it with \`decodeEvent\`.`,
   )
 }
 

@@ -168,7 +168,7 @@ function frozenFact(input: Fact): Fact {
 }
 
 function refuse(input: unknown): never {
-  const message = 'An appended value must be an event of one of the 19 kinds. Decode it with decodeEvent.'
+  const message = 'An appended value must be an event of one of the 19 kinds. Decode it with `decodeEvent`.'
   throw new ColloquyError('invalid_event', message, kindOf(input))
 }
 

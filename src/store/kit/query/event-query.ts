@@ -130,6 +130,6 @@ function kindList(field: string, value: unknown): readonly EventKind[] | null {
   if (value === undefined || value === null) return null
   if (!Array.isArray(value)) return invalidQuery(field, 'must be a list of event kinds')
   return value.map((kind: unknown) =>
-    isEventKind(kind) ? kind : invalidQuery(field, `must be one of ${EVENT_KINDS.join(', ')}`),
+    isEventKind(kind) ? kind : invalidQuery(field, `may contain only the kinds ${EVENT_KINDS.join(', ')}`),
   )
 }

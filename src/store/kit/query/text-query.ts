@@ -397,4 +397,4 @@ function matchesIn(
 
 /** Throws `invalid_query`, because the store has no full-text index. */
 export const noFullText = (): never =>
-  invalidQuery('query', 'requires a full-text index. Open the store with fullText: true')
+  invalidQuery('query', 'requires a full-text index. Open the store with `fullText: true`')
