@@ -7,11 +7,6 @@ import { findEventIn } from '../log/log.ts'
 import type { Checkpoint, State } from '../state/state.ts'
 import type { LogStep } from './load.ts'
 
-interface ReplyStart {
-  readonly responseId: string
-  readonly head: Checkpoint | null
-}
-
 export function responseIdOf(event: Event): string | null {
   const isMessage =
     event.kind === 'MessageEvent' && event.source === 'agent' && event.llm_message.role === 'assistant'
@@ -21,9 +16,9 @@ export function responseIdOf(event: Event): string | null {
 
 export const isCutOff = (event: Event): boolean => replyOf(event)?.interrupted === true
 
-export function replyStarts(): (step: LogStep) => ReplyStart | null {
+export function replyStarts() {
   const known = new Map<string, Entry>()
-  return ({ before, entry }) => {
+  return ({ before, entry }: LogStep) => {
     const responseId = responseIdOf(entry.event)
     if (responseId === null) return null
     const last = known.get(responseId)

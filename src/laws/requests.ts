@@ -18,16 +18,6 @@ import type { LawWatch, LogStep, Report } from './load.ts'
 /** Returns the messages of the model request for a state. */
 export type RequestWriter = (state: State, options: MessageOptions) => readonly NeutralMessage[]
 
-interface RequestOptions {
-  readonly grammars?: readonly GrammarName[]
-  readonly messages?: RequestWriter
-}
-
-interface RequestPoint {
-  readonly head: Checkpoint | null
-  readonly reply: Pick<Entry, 'id' | 'seq'>
-}
-
 /** Number of requests at the end of the log that are all checked; for earlier requests, see `sampled`. */
 const LATEST = 6
 
@@ -37,10 +27,10 @@ const LATEST = 6
  */
 export function watchRequests(
   report: Report,
-  { grammars = [], messages = toMessages }: RequestOptions,
+  { grammars = [], messages = toMessages }: { grammars?: readonly GrammarName[]; messages?: RequestWriter },
 ): LawWatch {
   const startOf = replyStarts()
-  const points: RequestPoint[] = []
+  const points: { readonly head: Checkpoint | null; readonly reply: Entry }[] = []
   const records = new Map<object, LogStep['entry']>()
   return {
     step: (step) => {
@@ -49,8 +39,7 @@ export function watchRequests(
       const reply = replyOf(entry.event)
       if (reply !== null) records.set(reply, entry)
       const start = startOf(step)
-      if (start !== null && !isCutOff(entry.event))
-        points.push({ head: start.head, reply: { id: entry.id, seq: entry.seq } })
+      if (start !== null && !isCutOff(entry.event)) points.push({ head: start.head, reply: entry })
     },
     end: (state) => {
       const last = state.log.entries.last()
