@@ -107,13 +107,6 @@ const VERSION = 2
  */
 export type NewMap = <V>() => Map<unknown, V>
 
-interface Proof {
-  readonly state?: object
-  readonly add: (role: Role, block: Written<unknown>) => void
-  readonly keepsSigned: (turn: AssistantTurn) => boolean
-  readonly record: (request: object, list: object) => void
-}
-
 const RECORDS = new WeakMap<object, RequestRecord>()
 
 /**
@@ -167,7 +160,7 @@ function requestedModel({ model, requested_model: requested = model }: ReplyReco
 export const isOfModel = ({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean =>
   reply.grammar === grammar && model !== '' && requestedModel(reply) === withoutDate(model)
 
-export function startProof(limits: Limits, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {
+export function startProof(limits: Limits, { tools, model, onPrefix, prove = true }: WriteOptions) {
   if (!prove) return { add: () => undefined, keepsSigned: () => true, record: () => undefined }
   const { grammar } = limits
   const toolList = tools === undefined ? null : digestOfTools(tools)
@@ -195,11 +188,11 @@ export function startProof(limits: Limits, { tools, model, onPrefix, prove = tru
 
   return {
     state,
-    add: (role, block) => {
+    add: (role: Role, block: Written<unknown>): void => {
       const digest = digestOfAll(role === 'result' ? 'user' : role, block.digest())
       state.digest = followedBy(state.digest, digest)
     },
-    keepsSigned: (turn) => {
+    keepsSigned: (turn: AssistantTurn): boolean => {
       const reason = reasonAgainst(turn)
       const { grammar: made = grammar, prefix } = turn.message.reply ?? {}
       if (reason !== null) state.isProven = false
@@ -210,7 +203,7 @@ export function startProof(limits: Limits, { tools, model, onPrefix, prove = tru
       onPrefix?.(omitted)
       return false
     },
-    record: (request, list) => {
+    record: (request: object, list: object): void => {
       const record: RequestRecord = {
         grammar,
         prefix: digitsOf(state.digest),

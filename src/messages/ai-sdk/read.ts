@@ -96,12 +96,9 @@ const isAbout = ({ type, citations }: RawObject): boolean =>
 const isVisible = (part: RawObject): boolean =>
   (part['type'] !== 'text' && part['type'] !== 'reasoning') || part['text'] !== '' || optionsOf(part) !== null
 
-interface CallFacts {
-  readonly results: ReadonlyMap<string, ReplyCall['result']>
-  readonly denied: ReadonlyMap<string, string>
-}
+type CallFacts = ReturnType<typeof callFactsIn>
 
-function callFactsIn(content: readonly RawObject[]): CallFacts {
+function callFactsIn(content: readonly RawObject[]) {
   const results = new Map<string, ReplyCall['result']>()
   const denied = new Map<string, string>()
   for (const part of content) {

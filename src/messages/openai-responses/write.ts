@@ -37,11 +37,6 @@ interface MessageText {
   readonly more: JsonObject | null
 }
 
-interface ReplyItems {
-  readonly items: readonly Written<ResponsesItem>[]
-  readonly calls: ReadonlyMap<Call, ResponsesItem>
-}
-
 /**
  * Items after omitted reasoning lose their ids, because the provider rejects such an id without the reasoning
  * before the item. Reasoning without a following item is left out.
@@ -51,7 +46,7 @@ function replyItems(
   keepsSigned: boolean,
   isNew: (id: string) => boolean,
   onHalf: (id: string, isSent: boolean) => void,
-): ReplyItems {
+) {
   const { message, refs, bound, calls } = turn
   const last = refs.findLastIndex((ref) => isFollowing(ref, message.content))
   const reasoning = fieldsOf(message).reasoning
@@ -273,7 +268,7 @@ function start(input: ResponsesItem[], newMap: NewMap) {
   const split = newMap<boolean>()
   const requests = newMap<true>()
   const working = newMap<readonly ResponsesItem[]>()
-  let calls: ReplyItems['calls'] = new Map()
+  let calls: ReadonlyMap<Call, ResponsesItem> = new Map()
   const isWaiting = ({ call, isWorking }: Result): boolean =>
     isWorking && (calls.get(call) as { readonly async?: boolean } | undefined)?.async === true
   return {
