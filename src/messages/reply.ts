@@ -1,4 +1,12 @@
-import { actionKind, isWhitespace, objectOf, readArguments, stringOf, textOfInput } from './text.ts'
+import {
+  actionKind,
+  isWhitespace,
+  objectOf,
+  readArguments,
+  stringOf,
+  textOfInput,
+  withoutEmpty,
+} from './text.ts'
 import type { RawObject } from './text.ts'
 import { checkOptionNames } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
@@ -246,24 +254,30 @@ const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef 
 type OrderedPart = FieldRef | { readonly other: JsonObject }
 
 /**
- * Removes repeated calls. Of two calls with the same id, the more complete one stays. In OpenAI Responses,
- * the id alone identifies a call. Elsewhere, servers reuse ids, so a repeated call must also have the same
- * tool, and the same arguments unless one of the two calls has none. O(parts).
+ * Unites repeated calls. Of two calls with the same id, the more complete one stays. It gets further fields
+ * of both, because a repeated call can lack its signature. In OpenAI Responses, the id alone identifies a
+ * call. Elsewhere, servers reuse ids, so a repeated call must also have the same tool, and the same arguments
+ * unless one of the two calls has none. O(parts).
  */
 function uniteCalls(parts: readonly ReplyPart[], { origin }: Limits): readonly ReplyPart[] {
   const calls = parts.filter((part) => part.is === 'call')
   if (calls.length < 2) return parts
   const known = new Map<string, ReplyCall>()
-  const repeated = new Set<ReplyPart>()
+  const united = new Map<ReplyPart, ReplyCall | null>()
   for (const call of calls) {
     const other = call.id === '' ? undefined : known.get(call.id)
     if (other !== undefined && (origin === 'responses' || isSameCall(call, other))) {
-      const isFuller = fullness(call) >= fullness(other)
-      repeated.add(isFuller ? other : call)
-      if (isFuller) known.set(call.id, call)
+      const [kept, repeated] = fullness(call) >= fullness(other) ? [call, other] : [other, call]
+      const { more } = united.get(other) ?? other
+      united.set(kept, { ...kept, more: moreOf({ ...more, ...withoutEmpty(call.more ?? {}) }) })
+      united.set(repeated, null)
+      known.set(call.id, kept)
     } else known.set(call.id, call)
   }
-  return repeated.size === 0 ? parts : parts.filter((part) => !repeated.has(part))
+  return parts.flatMap((part) => {
+    const whole = united.get(part)
+    return whole === undefined ? [part] : (whole ?? [])
+  })
 }
 
 const isSameCall = (call: ReplyCall, other: ReplyCall): boolean =>

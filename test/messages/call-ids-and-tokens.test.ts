@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { collectAnthropic, fromAnthropic } from '../../src/messages/anthropic/read.ts'
-import { collectGoogle } from '../../src/messages/google/read.ts'
+import { collectGoogle, fromGoogle } from '../../src/messages/google/read.ts'
 import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import type { Reply, ReplyCollector } from '../../src/messages/reply.ts'
@@ -97,6 +97,22 @@ describe('D35: calls with the same id in a reply', () => {
       ['call_1_2', 'ls', B, true],
     ])
     expect(callsOf(read([ls(A, ''), ls(A, '')]))).toHaveLength(2)
+  })
+
+  it('keep the signature that only one of them has', () => {
+    const signed = { functionCall: { id: 'a', name: 'ls', args: {} }, thoughtSignature: 'c2ln' }
+    const unsigned = { functionCall: signed.functionCall }
+    for (const parts of [
+      [signed, unsigned],
+      [unsigned, signed],
+      [signed, { ...unsigned, thoughtSignature: '' }],
+    ]) {
+      const { events } = fromGoogle({ candidates: [{ content: { parts }, finishReason: 'STOP' }] } as never)
+      expect(events).toHaveLength(1)
+      expect(events).toMatchObject([
+        { tool_call: { reply: { parts: [{ call: 0, more: { thoughtSignature: 'c2ln' } }] } } },
+      ])
+    }
   })
 
   it('are executed once per id, with arguments from the provider', () => {
