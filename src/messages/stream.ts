@@ -209,9 +209,14 @@ export function closeItem({ start, whole, pieces, unplaced }: StreamItem): RawOb
     let value = set
     if (list.length > 0) value = [...(Array.isArray(known) && whole === null ? known : []), ...list]
     else if (isLacking(value)) value = whole === null ? stringOf(known) + joined : joined
-    if (path === 'arguments' && [joined, stringOf(set), stringOf(known)].some((text) => differs(text, value)))
-      item = { ...item, [CONTRADICTED]: true }
-    if ((whole === null || isLacking(known)) && !isLacking(value))
+    const isCall = path === 'arguments'
+    if (isCall) {
+      // Some servers begin or end a call with an empty object in place of its arguments.
+      const texts = [joined, stringOf(set), stringOf(known)].filter((text) => text !== '' && text !== '{}')
+      if (value === '{}') [value = '{}'] = texts
+      if (texts.some((text) => differs(text, value))) item = { ...item, [CONTRADICTED]: true }
+    }
+    if ((whole === null || isLacking(known) || (isCall && known === '{}')) && !isLacking(value))
       item = withValue(item, steps, value) as RawObject
   }
   return item

@@ -122,6 +122,65 @@ describe('pieces and whole items of OpenAI Responses', () => {
       { calls: [`+ bash ${LS}`] },
     ],
     [
+      'an empty object before the arguments',
+      [{ ...added, item: { ...added.item, arguments: '{}' } }, argumentsDelta(LS), completed([])],
+      { calls: [`+ bash ${LS}`] },
+    ],
+    [
+      'an empty object after the arguments',
+      [added, argumentsDelta(LS), done(fc1('{}')), completed([fc1('{}')])],
+      { calls: [`+ bash ${LS}`] },
+    ],
+    [
+      'an empty object before truncated arguments',
+      [{ ...added, item: { ...added.item, arguments: '{}' } }, argumentsDelta('{"cmd":'), completed([])],
+      { calls: ['- bash {"cmd":'] },
+    ],
+    [
+      'an empty object, and no other arguments',
+      [added, argumentsDelta('{}'), done(fc1('{}')), completed([fc1('{}')])],
+      { calls: ['+ bash {}'] },
+    ],
+    [
+      'pieces without an id or an index',
+      [
+        { ...added, output_index: undefined },
+        { ...argumentsDelta(LS), output_index: undefined, item_id: undefined },
+        { type: 'response.output_text.delta', delta: 'He' },
+        { type: 'response.output_text.delta', delta: 'llo', output_index: null },
+        completed([]),
+      ],
+      { text: 'Hello', calls: [`+ bash ${LS}`] },
+    ],
+    [
+      'pieces with only a call id',
+      [
+        ...[1, 2].map((n) => ({ type: added.type, item: { ...callOf(n), arguments: '' } })),
+        ...[1, 2].map((n) => ({
+          type: 'response.function_call_arguments.delta',
+          call_id: `call_${n}`,
+          delta: `{"n":${n}}`,
+        })),
+        completed([]),
+      ],
+      { calls: ['+ bash {"n":1}', '+ bash {"n":2}'] },
+    ],
+    [
+      'calls one after the other, without ids or indexes',
+      [
+        ...[1, 2].flatMap((n) => [
+          { type: added.type, item: { type: 'function_call', name: 'bash', arguments: '' } },
+          { type: 'response.function_call_arguments.delta', delta: `{"n":${n}}` },
+          {
+            type: 'response.output_item.done',
+            item: { type: 'function_call', name: 'bash', arguments: `{"n":${n}}` },
+          },
+        ]),
+        completed([]),
+      ],
+      { calls: ['+ bash {"n":1}', '+ bash {"n":2}'] },
+    ],
+    [
       'empty arguments in the last event',
       [added, argumentsDone, completed([fc1('')])],
       { calls: [`+ bash ${LS}`] },

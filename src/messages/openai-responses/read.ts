@@ -15,7 +15,15 @@ import {
   replyReader,
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
+import {
+  type RawObject,
+  objectOf,
+  objectsOf,
+  stringOf,
+  textOfContents,
+  textOfInput,
+  withoutEmpty,
+} from '../text.ts'
 import { closeItem, collectStream, CONTRADICTED, isLacking, newItem, piecesAt } from '../stream.ts'
 import type { StreamItem } from '../stream.ts'
 import { LIMITS, readReasoning } from './blocks.ts'
@@ -143,13 +151,16 @@ function streamedItems() {
   const items: StreamItem[] = []
   const byId = new Map<string, StreamItem>()
   const byIndex = new Map<unknown, StreamItem>()
+  /** The latest item of each type, to which events without an id or an index belong. */
+  const byType = new Map<unknown, StreamItem>()
   const find = (id: string, index: unknown, item: RawObject): StreamItem => {
-    const named = byId.get(id)
-    const known = named ?? byIndex.get(index)
     const call = stringOf(item['call_id'])
+    const named = byId.get(id || call)
+    const isLatest = id + call === '' && (index ?? null) === null
+    const known = named ?? (isLatest ? byType.get(item['type']) : byIndex.get(index))
     const knownCall = known === undefined ? '' : callIdOf(known)
     // After the end of an item, another id means another item: some servers give all items one index.
-    const isNext = named === undefined && id !== '' && known?.isEnded === true
+    const isNext = named === undefined && (id !== '' || isLatest) && known?.isEnded === true
     const isSame =
       known !== undefined &&
       !isNext &&
@@ -161,6 +172,7 @@ function streamedItems() {
     // Some servers send the call id as the item's id in the events of the arguments.
     if (call !== '' && !byId.has(call)) byId.set(call, match)
     byIndex.set(index ?? items.length - 1, match)
+    byType.set(item['type'], match)
     return match
   }
   let order = -1
@@ -215,9 +227,9 @@ function streamedItems() {
         order = match.order
       }
     },
-    of({ item_id, output_index }: RawObject, type: string): StreamItem {
+    of({ item_id, output_index, call_id }: RawObject, type: string): StreamItem {
       const id = stringOf(item_id)
-      return find(id, output_index, id === '' ? { type } : { type, id })
+      return find(id, output_index, withoutEmpty({ type, id, call_id }))
     },
     all: (): RawObject[] =>
       items
