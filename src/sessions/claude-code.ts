@@ -344,22 +344,12 @@ export interface Line {
   readonly isTyped: boolean
 }
 
-interface Lines {
-  readonly lines: readonly Line[]
-  readonly chains: readonly (readonly Line[])[]
-  readonly hasResult: HasResult
-  /** Line numbers of repeated lines. Some versions write the whole session again before a compaction. */
-  readonly repeated: readonly number[]
-}
-
 /** Separates side chains from the main lines. A file that contains only side chains is one session. */
-function indexLines(records: readonly SessionRecord[]): Lines {
-  const all: Line[] = []
-  const hasResult = resultsIn(all)
+function indexLines(records: readonly SessionRecord[]) {
+  const lines: Line[] = []
+  /** Line numbers of repeated lines. Some versions write the whole session again before a compaction. */
   const repeated: number[] = []
   const named = new Map<string, Line>()
-  let isSideFile = true
-  let hasSides = false
   for (const record of records)
     for (const each of unwrap(record)) {
       const line = asLine(each)
@@ -369,25 +359,16 @@ function indexLines(records: readonly SessionRecord[]): Lines {
         continue
       }
       if (line.uuid !== null && first === undefined) named.set(line.uuid, line)
-      all.push(line)
-      if (line.isSide) hasSides = true
-      else if (line.uuid !== null) isSideFile = false
-    }
-  if (isSideFile || !hasSides) return { lines: all, chains: [], hasResult, repeated }
-  const lines: Line[] = []
-  const chains = new Map<string, Line[]>()
-  const rootOf = sideRoots()
-  for (const line of all) {
-    if (!line.isSide) {
       lines.push(line)
-      continue
     }
-    const root = rootOf(line)
-    const chain = chains.get(root)
-    if (chain === undefined) chains.set(root, [line])
-    else chain.push(line)
-  }
-  return { lines, chains: [...chains.values()], hasResult, repeated }
+  const hasResult = resultsIn(lines)
+  if (lines.every(({ isSide, uuid }) => isSide || uuid === null))
+    return { lines, chains: [], hasResult, repeated }
+  const chains = Map.groupBy(
+    lines.filter(({ isSide }) => isSide),
+    sideRoots(),
+  )
+  return { lines: lines.filter(({ isSide }) => !isSide), chains: [...chains.values()], hasResult, repeated }
 }
 
 export function sideRoots(): (line: Line) => string {

@@ -46,17 +46,8 @@ function subagentOf(meta: RawObject): Session['subagent'] {
   return { actionId: null, depth: typeof depth === 'number' ? Math.max(1, depth) : 1 }
 }
 
-interface Rollout {
+interface Rollout extends Readonly<ReturnType<typeof indexRollout>> {
   readonly writer: SessionWriter
-  /** Texts that users typed. The client inserted all other messages with the role `user`. */
-  readonly typed: ReadonlySet<string>
-  readonly inItems: ReadonlySet<string>
-  readonly results: ReadonlySet<string>
-  readonly called: ReadonlySet<string>
-  readonly spawned: ReadonlyMap<string, string>
-  readonly thoughts: ReadonlySet<string>
-  readonly completed: ReadonlySet<string>
-  readonly isCompacted: boolean
   /** Counts of texts that only events contain, by event type and text. Two events can have the same text. */
   readonly inEvents: Map<string, number>
   /** Time of the lines that a fork copied from its parent; undefined if it copied none. */
@@ -66,9 +57,8 @@ interface Rollout {
   meta: RawObject | null
 }
 
-function indexRollout(
-  lines: readonly CodexLine[],
-): Omit<Rollout, 'writer' | 'inEvents' | 'copiedAt' | 'model' | 'turns' | 'meta'> {
+function indexRollout(lines: readonly CodexLine[]) {
+  /** Texts that users typed. The client inserted all other messages with the role `user`. */
   const typed = new Set<string>()
   const inItems = new Set<string>()
   const results = new Set<string>()

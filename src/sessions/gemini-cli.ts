@@ -431,16 +431,11 @@ function responseContent({ response, parts }: RawObject): Content[] {
   return [...messages, ...contentOf(parts)]
 }
 
-export interface CallResult {
-  readonly content: readonly Content[]
-  readonly twice: readonly string[]
-}
-
 /**
  * Returns the result of a call. If the result is empty, returns the result that was displayed. After a
  * rewrite of the history, a call can contain results of the other calls in `ids`; they are left out.
  */
-function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
+function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>) {
   const content: Content[] = []
   const twice: string[] = []
   if (result !== null && result !== undefined)
