@@ -211,9 +211,6 @@ interface StartTasksOptions {
   readonly onFailure: (error: unknown) => void
 }
 
-/** Receives the task after each step, and null when this process no longer works on it. */
-type Follower = (task: StoredTask | null) => void
-
 type TakeStep = (change: Partial<StoredTask>) => Promise<void>
 
 export class StartTasks {
@@ -224,7 +221,8 @@ export class StartTasks {
   readonly #planned: Records<{ readonly task: string }>
   readonly #jobs: Jobs<StoredTask>
   readonly worker: JobWorker<StoredTask>
-  readonly #followers = new Map<string, Follower>()
+  /** Streams of a task after each step. A stream ends when this process no longer works on its task. */
+  readonly #followers = new Map<string, ReadableStreamDefaultController<StoredTask>>()
 
   constructor(context: ControlPlaneContext, options: StartTasksOptions) {
     this.#context = context
@@ -276,24 +274,17 @@ export class StartTasks {
   async follow(request: StartRequest): Promise<AsyncGenerator<StoredTask, void, undefined>> {
     const job = await this.#add(request)
     const task = job.record
-    const steps: (StoredTask | null)[] = []
-    let wake = nobodyWaits
-    this.#followers.set(task.id, (next) => {
-      steps.push(next)
-      wake()
+    const steps = new ReadableStream<StoredTask>({
+      start: (controller) => void this.#followers.set(task.id, controller),
+      cancel: () => void this.#followers.delete(task.id),
     })
     this.worker.start(job)
     return (async function* () {
       let last = task
       yield task
-      for (;;) {
-        const next = steps.shift()
-        if (next === null) return
-        if (next === undefined) await new Promise<void>((resolve) => (wake = resolve))
-        else {
-          if (next.status !== last.status) yield next
-          last = next
-        }
+      for await (const next of steps) {
+        if (next.status !== last.status) yield next
+        last = next
       }
     })()
   }
@@ -366,14 +357,14 @@ export class StartTasks {
       job.record = { ...before, ...change, updated_at: new Date().toISOString() }
       if (isOver(job.record)) await job.release(null, this.#freed(before))
       else await job.save()
-      this.#followers.get(job.id)?.(job.record)
+      this.#followers.get(job.id)?.enqueue(job.record)
     }
     try {
       await this.#make(task, signal, step)
     } catch (error) {
       await this.#fail(job, error, step)
     } finally {
-      this.#followers.get(job.id)?.(null)
+      this.#followers.get(job.id)?.close()
       this.#followers.delete(job.id)
     }
   }
@@ -453,5 +444,3 @@ const keysOf = (task: StoredTask): Record<string, string> => ({
   ...(task.app_conversation_id !== null && { conversation: task.app_conversation_id }),
   ...(task.sandbox_id !== null && { sandbox: task.sandbox_id }),
 })
-
-const nobodyWaits = (): void => undefined
