@@ -82,9 +82,35 @@ export async function describeApps(
   const states = await sandboxes.states(ids)
   return mapConcurrent(records, AT_ONCE, async (record) => {
     if (record === null) return null
-    const { sandbox_id: id } = appOf(record)
-    const { status } = id === null ? ITSELF : (states.get(id) ?? NO_STATE)
-    return describeAppConversation(lifecycle, record, status, origin)
+    const { start_task_id: _task, pr_number, observability_tags, ...rest } = appOf(record)
+    const { sandbox_id: sandboxId } = rest
+    const { status } = sandboxId === null ? ITSELF : (states.get(sandboxId) ?? NO_STATE)
+    const runs = status === 'RUNNING'
+    const opened = runs ? await openConversation(lifecycle, record).catch(ifDeleted) : null
+    if (runs && opened === null) return null
+    const id = shownId(record.id)
+    return {
+      ...rest,
+      id,
+      created_by_user_id: null,
+      title: record.title,
+      pr_number: [...pr_number],
+      observability_tags: [...observability_tags],
+      agent_kind: 'openhands',
+      metrics: null,
+      parent_conversation_id: record.parentConversationId && shownId(record.parentConversationId),
+      sub_conversation_ids: (await childIdsOf(lifecycle.engine.store, record.id)).map(shownId),
+      public: record.public,
+      tags: record.tags,
+      created_at: record.createdAt,
+      updated_at: record.updatedAt,
+      sandbox_status: status,
+      execution_status: opened?.state.header.status ?? null,
+      conversation_url: runs ? `${origin}/api/conversations/${encodeURIComponent(id)}` : null,
+      session_api_key: null,
+      acp_server: record.tags['acpserver'] ?? null,
+      launched_agent_profile: null,
+    }
   })
 }
 
@@ -96,41 +122,6 @@ export async function describeApp(
   const [info] = await describeApps(context, [record], origin)
   if (info !== null && info !== undefined) return info
   throw new HttpProblem(404, `Conversation ${JSON.stringify(record.id)} was not found.`)
-}
-
-async function describeAppConversation(
-  lifecycle: Lifecycle,
-  record: ConversationRecord,
-  sandboxStatus: SandboxState['status'],
-  origin: string,
-): Promise<JsonObject | null> {
-  const runs = sandboxStatus === 'RUNNING'
-  const opened = runs ? await openConversation(lifecycle, record).catch(ifDeleted) : null
-  if (runs && opened === null) return null
-  const { start_task_id: _task, pr_number, observability_tags, ...rest } = appOf(record)
-  const id = shownId(record.id)
-  return {
-    ...rest,
-    id,
-    created_by_user_id: null,
-    title: record.title,
-    pr_number: [...pr_number],
-    observability_tags: [...observability_tags],
-    agent_kind: 'openhands',
-    metrics: null,
-    parent_conversation_id: record.parentConversationId && shownId(record.parentConversationId),
-    sub_conversation_ids: (await childIdsOf(lifecycle.engine.store, record.id)).map(shownId),
-    public: record.public,
-    tags: record.tags,
-    created_at: record.createdAt,
-    updated_at: record.updatedAt,
-    sandbox_status: sandboxStatus,
-    execution_status: opened?.state.header.status ?? null,
-    conversation_url: runs ? `${origin}/api/conversations/${encodeURIComponent(id)}` : null,
-    session_api_key: null,
-    acp_server: record.tags['acpserver'] ?? null,
-    launched_agent_profile: null,
-  }
 }
 
 /** Changes a conversation. Null clears a field, but leaves `public` unchanged. */
