@@ -6,7 +6,6 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import type { Item, ItemChange, NewItem } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { allConversations } from '../../store/kit/query/page.ts'
-import { Jobs } from '../../conversation/jobs.ts'
 import { recordDigest } from './payloads.ts'
 
 const BATCH = 40
@@ -160,18 +159,6 @@ export interface WebhookStart {
   readonly since?: string | null
   readonly isDone: boolean
 }
-
-export const deliveryJobs = (
-  store: Store,
-  { cursors, failing }: Collections,
-  ttl: number,
-): Jobs<DeliveryCursor> =>
-  new Jobs({
-    store,
-    collection: cursors,
-    collectionOf: ({ tries = 0 }) => (tries > 0 ? failing : cursors),
-    ttl,
-  })
 
 /** Returns a cursor as an item that is due in `dueIn` milliseconds, or never if `dueIn` is null. */
 export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({

@@ -14,7 +14,6 @@ import {
   type Collections,
   collectionsOf,
   type DeliveryCursor,
-  deliveryJobs,
   isReplaced,
   mark,
   markCreatedSince,
@@ -162,7 +161,13 @@ class Sender {
 
   constructor(options: SenderOptions) {
     this.#options = options
-    this.#jobs = deliveryJobs(options.engine.store, options.collections, options.leaseTtl)
+    const { cursors, failing } = options.collections
+    this.#jobs = new Jobs({
+      store: options.engine.store,
+      collection: cursors,
+      collectionOf: ({ tries = 0 }) => (tries > 0 ? failing : cursors),
+      ttl: options.leaseTtl,
+    })
   }
 
   get size(): number {
