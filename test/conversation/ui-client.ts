@@ -59,8 +59,9 @@ export function server(
       }
       response = uiMessageResponse(conversation, { ...shown, ...received, run, until })
     }
-    // An aborted fetch cancels the body, as a real connection does.
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+    // As with a real connection, an aborted fetch cancels the body, and some chunks are sent before they are
+    // read. Deno reads none without such a buffer.
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({}, {}, { highWaterMark: 16 })
     response.body?.pipeTo(writable, signal ? { signal } : {}).catch(() => undefined)
     return new Response(readable, response)
   }
