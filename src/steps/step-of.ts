@@ -336,6 +336,8 @@ const CONTEXT_CODES: ReadonlySet<unknown> = new Set([
   'request_too_large',
   // llama.cpp.
   'exceed_context_size_error',
+  // GitHub Models.
+  'tokens_limit_reached',
 ])
 
 const SENTENCES: readonly RegExp[] = [
@@ -372,6 +374,11 @@ const SENTENCES: readonly RegExp[] = [
   /range of input length should be/i,
   // Z.ai.
   /prompt exceeds max length/i,
+  // LM Studio, and vLLM since 2026.
+  /context length (?:of|is) only \d+/i,
+  // Poolside; Cohere; DS4; and gateways that pass on only the code.
+  /maximum allowed input length|tokens in the prompt cannot exceed|configured context size is \d/i,
+  /context_length_exceeded/i,
 ]
 
 const NESTED_FIELDS = ['error', 'response', 'data', 'cause', 'lastError'] as const
