@@ -443,12 +443,11 @@ function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: 
   if (event.kind !== 'ActionEvent') return
   const call = openCallOf(branch.pendingCalls, event.tool_call_id, entry.seq)
   if (call?.first !== entry.seq) return
-  const open = above.view.units
-    .slice(-1)
-    .some((unit) => unit.type === 'batch' && unit.responseId === event.llm_response_id)
-  const why = open
-    ? 'but the earlier call has its results, or has the same tool_call_id'
-    : `but this call follows ${parent?.event?.kind ?? 'a line that is not an event'}`
+  const unit = above.view.units.last()
+  const why =
+    unit?.type === 'batch' && unit.responseId === event.llm_response_id
+      ? 'but the earlier call has its results, or has the same tool_call_id'
+      : `but this call follows ${parent?.event?.kind ?? 'a line that is not an event'}`
   const should = 'a correct server writes all calls of a reply before their results'
   report('M7', entry, `this call ${reply}, ${why}, so the model sees two replies; ${should}`)
 }
