@@ -220,8 +220,10 @@ function watchStops(report: Report, ended: boolean): LawWatch {
       const { event } = entry
       if (finished !== null && !mayFollow(event)) judge(before)
       hasSpoken ||= isOfReply(event)
-      const isNew = noteResponse(responses, event)
-      if (stop !== null) checkAfterStop(stop, before, entry, isNew, report)
+      const response = responseIdOf(event)
+      const isNew = response !== null && !responses.has(response)
+      if (isNew) responses.add(response)
+      if (stop !== null) checkAfterStop(stop, before, entry, isNew ? response : null, report)
       if (event.kind === 'PauseEvent' || event.kind === 'InterruptEvent') {
         const stops = before.header.status === 'running' || before.header.status === 'idle'
         if (isRecorded && stops) stop = { entry, replies: new Set() }
@@ -261,13 +263,6 @@ function statusIn({ key, value }: ConversationStateUpdateEvent): unknown {
 
 const mayFollow = (event: Event): boolean =>
   isToolResult(event) || (event.kind === 'ConversationStateUpdateEvent' && event.key !== 'leaf_event_id')
-
-function noteResponse(known: Set<string>, event: Event): string | null {
-  const response = responseIdOf(event)
-  if (response === null || known.has(response)) return null
-  known.add(response)
-  return response
-}
 
 function checkAfterStop(
   { entry: { event: stopped, id, seq }, replies }: Stop,
@@ -322,17 +317,13 @@ const isPrompted = ({ view, lastUserMessage }: Branch): boolean =>
 
 const MAX_BLANK = 64
 
-function lastSent({ units }: View): Unit | undefined {
-  for (let index = units.length - 1; index >= Math.max(0, units.length - MAX_BLANK); index -= 1) {
-    const unit = units.get(index)
-    if (
-      unit?.type === 'batch' ||
-      (unit !== undefined && (unit.completes !== undefined || renderMessage(unit.item.event) !== null))
+const lastSent = ({ units }: View): Unit | undefined =>
+  units
+    .slice(Math.max(0, units.length - MAX_BLANK))
+    .findLast(
+      (unit) =>
+        unit.type === 'batch' || unit.completes !== undefined || renderMessage(unit.item.event) !== null,
     )
-      return unit
-  }
-  return undefined
-}
 
 const endsTurn = (unit: Unit): boolean =>
   unit.type === 'message'
