@@ -141,7 +141,7 @@ function checkApplied(before: State, after: State, event: Condensation & { reado
 const pendingOf = ({ branch: { view } }: State): object[] =>
   [...view.units].filter(isPending).map(describeUnit)
 
-/** K5: the summarizer receives every removed event, and summaries verbatim. */
+/** K5: the summariser receives every removed event, and summaries verbatim. */
 function checkRequest(plan: CondensationPlan): void {
   const items = plan.units.flatMap((unit) => [...unitEvents(unit)])
   const summaries = items.flatMap(({ event }) =>

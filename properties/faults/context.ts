@@ -34,7 +34,7 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
     replace: '',
   },
   {
-    name: 'a summary is inserted before the events that it summarizes',
+    name: 'a summary is inserted before the events that it summarises',
     file: 'context/condenser/rolling.ts',
     find: 'summaryOffset: last.position + last.count - countEvents(forgotten),',
     replace: 'summaryOffset: forgotten[0]?.position ?? 0,',

@@ -251,7 +251,7 @@ export function pi(all: Script, version: 1 | 3): unknown[] {
     const firstKeptEntryId = isAside ? parentId : 'none'
     const next = version === 1 ? { firstKeptEntryIndex: lines.length + 1 } : { firstKeptEntryId }
     if (drift[5] === true && version === 3) {
-      // The summary is on the branch that it summarizes.
+      // The summary is on the branch that it summarises.
       const end = parentId
       parentId = before[0] ?? null
       say({ role: 'user', content: [{ type: 'text', text: 'elsewhere' }] })

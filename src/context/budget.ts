@@ -109,6 +109,6 @@ export const isSent = (unit: Unit): boolean =>
   unit.type === 'batch'
     ? !isPending(unit)
     : unit.completes !== undefined || renderMessage(unit.item.event) !== null
-/** Returns the least fitting number of `from` … `to`, or null. If a number fits, all larger ones must. */
+/** Returns the least fitting number of `from` … `to`, or null. If a number fits, all larger ones must fit. */
 export const firstFit = (from: number, to: number, fits: (index: number) => boolean): number | null =>
   from > to || !fits(to) ? null : firstIndex(from, to, fits)

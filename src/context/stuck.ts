@@ -111,7 +111,7 @@ function speech({ units }: Window, count: number): StuckVerdict | null {
   return { pattern: 'monologue', eventIds: ids.toReversed(), reason }
 }
 
-/** A paused reply does not count, because the model continues it. */
+/** Whether a message is a reply. A paused reply does not count, because the model continues it. */
 const isSpeech = (message: MessageEvent | null): boolean =>
   message?.source === 'agent' && earlyEndOf(message) !== 'paused'
 
@@ -251,20 +251,20 @@ function errorOf(result: ToolResultEvent): string | null {
 
 const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(keys)].toSorted())
 
-/** Source, tool and action. Thought, ids and summary do not count, because different text is not progress. */
+/** Key of equal calls, without thought, ids and summary, because different text is not progress. */
 function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
   const by = source ?? KINDS.ActionEvent.defaultSource
   const what = action ?? null
   return canonicalJson([by, tool_name, what === null ? argumentsOf(tool_call.arguments) : { action: what }])
 }
 
-/** JSON arguments are parsed, so that white space and key order do not matter. */
+/** Returns arguments to compare. JSON is parsed, so that white space and key order do not matter. */
 function argumentsOf(text: string): object {
   const value = parseJson(text)
   return value === undefined ? { raw: text } : { arguments: value }
 }
 
-/** All rejections are equal: a model that repeats a rejected call ignored the reason. */
+/** Key of equal results. Rejections are equal: a model that repeats a rejected call ignored the reason. */
 function resultKey(result: ToolResultEvent): string {
   switch (result.kind) {
     case 'ObservationEvent':

@@ -146,7 +146,7 @@ export class Replica {
     return this.#epoch
   }
 
-  /** Returns the latest state, with at least one read of the store. O(events appended by others). */
+  /** Returns the latest state, with at least one read of the store. O(events of other processes). */
   async refresh(): Promise<State> {
     return (await this.look()).state
   }
@@ -350,7 +350,7 @@ export class Replica {
     }
   }
 
-  /** If a decision is empty or throws, decides again unless the state was already the latest. */
+  /** Decides. If a decision is empty or throws, decides again unless the state was already the latest. */
   async #decideLatest(decide: Decision): Promise<readonly Event[]> {
     for (;;) {
       let failure: { readonly error: unknown } | null = null

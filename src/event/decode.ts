@@ -42,7 +42,7 @@ export function decodeLine(text: string): Decoded {
 
 type Parsed = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly issue: Issue }
 
-/** The issue omits the message of `JSON.parse`, which may quote a secret. */
+/** Parses JSON. The issue omits the message of `JSON.parse`, which may quote a secret. */
 export function parseLine(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue }
@@ -73,7 +73,7 @@ function decodeFrozen(value: JsonValue): Decoded {
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
-/** An unknown field stays in the event, with a warning. */
+/** Decodes a stored event. An unknown field stays in the event, with a warning. */
 export function decodeStored(value: JsonValue): Decoded {
   const decoded = decodeJson(value)
   if (decoded.ok || !decoded.issues.every(isSurplus)) return decoded
@@ -89,7 +89,7 @@ const SURPLUS = 'Unknown field. It stays in the log and in exports, and no reque
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** An action or observation with wrong fields causes only warnings (law E3): its schema may be newer. */
+/** Checks an action or observation. Wrong fields cause only warnings (law E3): its schema may be newer. */
 function payloadWarnings(kind: JsonValue | undefined, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')
   if (kind === 'ObservationEvent') return misfitsOf(event['observation'], observationChecks, 'observation')

@@ -56,8 +56,8 @@ export function copyJson(value: unknown): JsonCopy {
 /**
  * Deep-freezes a value from `JSON.parse` in place; -0 becomes 0, because JSON text drops its sign.
  *
- * Returns issues for what no event can contain: nesting beyond {@link MAX_DEPTH}, and numbers that overflow to
- * infinity. If there is an issue, the value is only partly frozen: discard it. Never throws, at any depth.
+ * Returns issues for what no event can contain: nesting beyond {@link MAX_DEPTH}, and numbers that overflow
+ * to infinity. If there is an issue, the value is only partly frozen: discard it. Never throws, at any depth.
  * O(size).
  */
 export function freezeJson(value: JsonValue): readonly Issue[] {
@@ -99,7 +99,7 @@ const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 const { hasOwnProperty } = Object.prototype
 
-/** If `passes` is true, skips frozen values, because they are deep-frozen already. */
+/** Freezes a value deeply. If `passes` is true, skips frozen values, which are deep-frozen already. */
 function freezeBelow(container: object, room: number, passes = false): boolean {
   if (room === 0) return false
   if (passes && Object.isFrozen(container)) return true

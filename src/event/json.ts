@@ -19,7 +19,7 @@ export function attempt<T>(read: () => T, otherwise: T): T {
 export const parseJson = (text: string): JsonValue | undefined =>
   attempt(() => JSON.parse(text) as JsonValue, undefined)
 
-/** Returns the first index from `low` that fits, or `high` if none does. If one fits, all later ones must. */
+/** Returns the first index from `low` that fits, else `high`. If one fits, all later ones must fit. */
 export function firstIndex(low: number, high: number, fits: (index: number) => boolean): number {
   while (low < high) {
     const middle = (low + high) >>> 1
@@ -29,7 +29,7 @@ export function firstIndex(low: number, high: number, fits: (index: number) => b
   return low
 }
 
-/** `object[key]` would also return inherited fields, such as `constructor`. */
+/** Returns an own field. `object[key]` would also return inherited fields, such as `constructor`. */
 export const ownField = <T>(object: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
@@ -42,7 +42,7 @@ function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
   return Array.isArray(value)
 }
 
-/** Assigning `__proto__` would set the prototype instead, and lose the value. */
+/** Sets a field. Assigning `__proto__` would set the prototype instead, and lose the value. */
 export function setOwn(object: object, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })

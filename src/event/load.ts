@@ -69,7 +69,7 @@ interface Level {
   position: string | number
 }
 
-/** For nearly every line, a fast test of a pattern and of the number of keys is sufficient. */
+/** Returns what parsing lost. A fast test of a pattern and of the number of keys suffices for most lines. */
 function lossesOf(text: string, value: object): readonly Issue[] {
   return SUSPECT.test(text) || keysIn(text) !== countKeys(value) ? scan(text) : NO_ISSUES
 }

@@ -72,7 +72,7 @@ export interface ReplyRecord {
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
-/** The record's fields are not validated. */
+/** Returns an event's record of its reply, or null. The record's fields are not validated. */
 export function replyOf(event: Event): ReplyRecord | null {
   const holder =
     event.kind === 'ActionEvent'

@@ -45,7 +45,7 @@ export function effectiveParent<Tree, Node extends RuleNode>(
     : access.find(tree, requested)
 }
 
-/** Returns the node if it can be HEAD, otherwise its nearest ancestor that can, or null. */
+/** Returns the node if it can be HEAD, otherwise its nearest ancestor that can be HEAD, or null. */
 export function anchorIn<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,

@@ -47,7 +47,7 @@ function barePart(part: JsonValue): JsonValue {
 }
 
 /**
- * Block i gets the text `texts[i]`. Without such a text, the block keeps its own text. A block without its
+ * Removes signatures. Block i gets the text `texts[i]`, or else keeps its own text. A block without its
  * own text gets its masked data as text.
  */
 export function unsignedBlocks(

@@ -308,7 +308,10 @@ function checkFinished({ branch }: State, status: Entry, report: Report): void {
   }
 }
 
-/** False if user messages were sent, but the view has only system prompts and events of the environment. */
+/**
+ * Whether the view calls for a reply. False if user messages were sent, but the view has only system prompts
+ * and events of the environment.
+ */
 const isPrompted = ({ view, lastUserMessage }: Branch): boolean =>
   lastUserMessage === null ||
   [...viewEventsIn(view)].some(

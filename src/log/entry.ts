@@ -45,7 +45,9 @@ export interface Entry {
   readonly event: Event | null
   /** The line that could not be decoded. Null for an event, and when the body was evicted. */
   readonly quarantined: Quarantined | null
-  /** ISO 8601. An event without a valid time has the time of the entry before it; null if no entry has one. */
+  /**
+   * ISO 8601. An event without a valid time has the time of the entry before it; null if no entry has one.
+   */
   readonly timestamp: string | null
   /** Whether the entry is in the tree. False for a duplicate id, and for a line without a readable id. */
   readonly inTree: boolean
@@ -55,7 +57,7 @@ export interface Entry {
   readonly depth: number
   /** An ancestor to which a walk up the path can skip, so that the walk is O(log depth). Null at a root. */
   readonly jump: Entry | null
-  /** For an entry that cannot be HEAD, its nearest ancestor that can. Otherwise null. */
+  /** For an entry that cannot be HEAD, its nearest ancestor that can be HEAD. Otherwise null. */
   readonly above: Entry | null
   /** Order of the view unit that contains the event or its summary, or null. Set once by the fold. */
   unit: UnitOrder | null

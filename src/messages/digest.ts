@@ -28,7 +28,7 @@ export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
  */
 const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 
-/** `slot` is the index of the text in its source. O(length) the first time. */
+/** Returns a text's digest. `slot` is the index of the text in its source. O(length) the first time. */
 export function cachedDigest(source: object | null, slot: number, text: string): Digest {
   if (source === null) return digestOf(text)
   let slots = DIGESTS.get(source)

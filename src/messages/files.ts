@@ -138,7 +138,7 @@ const READERS: Readonly<Record<string, (part: JsonObject) => Reading | null>> = 
 
 const PDF = 'application/pdf'
 
-/** An address without an extension may be a PDF. */
+/** Whether a file is or may be a PDF. An address without an extension may be a PDF. */
 export function isPdf({ mediaType, from }: FileRef): boolean {
   if ('data' in from) return from.data.startsWith('JVBERi0')
   if (mediaType !== null) return mediaType === PDF
@@ -227,7 +227,7 @@ function readAudio({ input_audio }: JsonObject): Reading | null {
   return format === 'mp3' ? dataReading(data, 'audio/mpeg') : null
 }
 
-/** The content is in `file` in Chat Completions, and in `data` in the AI SDK. */
+/** Reads a file part. The content is in `file` in Chat Completions, and in `data` in the AI SDK. */
 function readFile({ file, data, mediaType, filename }: JsonObject): Reading | null {
   if (isObject(file)) return openAIFile(file['file_data'], undefined, file['file_id'], file['filename'])
   if (isText(data))

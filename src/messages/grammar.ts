@@ -42,7 +42,7 @@ interface Declared<Raw extends object> extends Pick<
   readonly provider?: SpokenProvider
 }
 
-/** Each grammar that is defined here must also be listed in `grammars.ts`. */
+/** Defines a grammar, which must also be listed in `grammars.ts`. */
 export function defineGrammar<Raw extends object>({
   rules = null,
   prompt = 'system',

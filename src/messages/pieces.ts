@@ -29,7 +29,7 @@ const BY_NAME: PartForm = { as: 'name' }
 
 const PART_FORMS = new WeakMap<OpenPart, { readonly table: PartTable; readonly form: PartForm }>()
 
-/** The form of a frozen part is cached; other parts may change. */
+/** Returns the form of a part. The form of a frozen part is cached; other parts may change. */
 export function formOf(part: OpenPart, table: PartTable): PartForm {
   const known = PART_FORMS.get(part)
   if (known?.table === table) return known.form

@@ -63,7 +63,7 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
   )
 }
 
-/** Only frozen parts, such as the parts of a log, are cached, because other parts may change. */
+/** Returns a frozen part, else null: only frozen parts, such as the parts of a log, cannot change. */
 const cacheKey = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
 
 function contentDigest(part: Content): Digest {
@@ -212,7 +212,7 @@ function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef;
   })
 }
 
-/** A placeholder precedes the text that followed its part, and always the first call. */
+/** Inserts placeholders. Each precedes the text that followed its part, and always the first call. */
 function withPlaceholders(
   refs: readonly PartRef[],
   others: readonly { readonly ref: OtherRef; readonly texts: number }[],

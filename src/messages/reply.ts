@@ -373,7 +373,7 @@ export type ReplyOutcome =
  */
 export type Endings = Readonly<Record<string, Exclude<ReplyOutcome['type'], 'done' | 'tool_calls'>>>
 
-/** `detail`: an explanation, or the text so far. */
+/** Returns the outcome for a stop reason. `detail`: an explanation, or the text so far. */
 export function endingBy(endings: Endings, reason: string, detail: unknown = null): ReplyOutcome | null {
   const type = Object.hasOwn(endings, reason) ? endings[reason] : undefined
   if (type === undefined) return null
@@ -619,7 +619,7 @@ function reasonAgainst(
   return input === null ? 'its arguments are not a readable JSON object' : null
 }
 
-/** The action's own `kind` replaces an argument named `kind`, which remains only in the call's text. */
+/** Makes an action. Its own `kind` replaces an argument `kind`, which remains only in the call's text. */
 function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
   const kind = tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name)
   return { ...input, kind }

@@ -203,7 +203,7 @@ function recordFaults(
 /** Findings of each request, so that all rules of a provider share one walk through the request. */
 const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
-/** Every call of this function for the same provider must pass the same `shape` and `root`. */
+/** Returns a check for a fault. All calls for the same provider must pass the same `shape` and `root`. */
 export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
     const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)
@@ -274,7 +274,7 @@ export function notJson(
   return findings
 }
 
-/** Strict JSON parsers refuse a body with a lone surrogate. */
+/** Finds lone surrogates: strict JSON parsers refuse a body with one. */
 export function illFormedText(root: unknown, rootPath: string): Finding[] {
   const findings: Finding[] = []
   walk(root, rootPath, ({ value, path, name }) => {

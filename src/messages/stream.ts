@@ -14,7 +14,7 @@ interface StreamReader {
   readonly whole: () => object
 }
 
-/** If the stream fails or breaks off, the reply keeps the content that live readers have seen. */
+/** Collects a stream. If it fails or breaks off, the reply keeps the content that live readers have seen. */
 export function collectStream(
   read: (reply: never, options: ReadOptions) => Reply,
   options: ReadOptions,
@@ -55,8 +55,8 @@ export interface StreamItem {
   /** By path, such as `content.0.text`. */
   readonly pieces: Map<string, Pieces>
   /**
-   * Lists whose pieces had no index. These pieces are ignored if the list has a text in the item's whole
-   * version.
+   * Lists whose pieces had no index. These pieces are ignored if the whole item, which arrives at the end,
+   * has a text in the list.
    */
   readonly unplaced: Set<string>
   isEnded: boolean
@@ -81,7 +81,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
   return {
     all,
     byIndex,
-    /** If the item at `index` has the same id, the start continues that item. */
+    /** Opens an item. If the item at `index` has the same id, the start continues that item. */
     open(index: unknown, start: RawObject, id = start['id']): StreamItem {
       const known = byIndex.get(index)
       if (known !== undefined && id !== undefined && known.start['id'] === id) return known
@@ -94,7 +94,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
       const item = byIndex.get(index)
       if (item !== undefined) item.isEnded = true
     },
-    /** Streamed arguments whose index has no call go to the latest call. */
+    /** Finds a delta's item. Streamed arguments whose index has no call belong to the latest call. */
     find(index: unknown, kind: unknown): StreamItem | undefined {
       const known = byIndex.get(index)
       if (known !== undefined && !known.isEnded && kindOf(known.start) === kind) return known
@@ -155,7 +155,7 @@ export interface DeltaField {
 /** Fields of deltas, by their path in the delta. */
 export type DeltaFields = Readonly<Record<string, DeltaField>>
 
-/** A field of the delta that is not in `fields` extends the block's field of the same name. */
+/** Adds a delta. A field of it that is not in `fields` extends the block's field of the same name. */
 export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields): StreamingDeltaEvent[] {
   const add = (path: string, value: unknown): StreamingDeltaEvent[] => {
     const known = Object.hasOwn(fields, path) ? fields[path] : undefined

@@ -448,7 +448,7 @@ function replyItem(event: ActionEvent | MessageEvent, after: RequestPosition): T
   }
 }
 
-/** Several fields can contain the same text. */
+/** Returns the text of reasoning once, although several fields can contain it. */
 function reasoningOf(
   source: Pick<Message, 'reasoning_content' | 'thinking_blocks' | 'responses_reasoning_item'>,
 ): string {

@@ -25,7 +25,7 @@ import type { NewMap, Role, WriteOptions, Written } from './prefix.ts'
 import { callDigest, textsOfPart, thinkingDigest } from './reply-parts.ts'
 import { type TurnReader, turnReader } from './turns.ts'
 
-/** If the last message is frozen, a copy replaces it, because other requests may share a frozen message. */
+/** Adds blocks to the last message; to a copy if it is frozen, because other requests may share it. */
 export function extend<M extends object>(messages: M[], field: keyof M, blocks: readonly object[]): void {
   const last = messages.at(-1) as M
   const list = last[field] as object[]

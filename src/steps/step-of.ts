@@ -128,7 +128,7 @@ async function completionFrom(
   return { content, outcome: is_error === true ? 'failed' : 'done' }
 }
 
-/** Output that no event can contain becomes JSON text. Never throws. */
+/** Returns a tool's output as a result. Output that no event can contain becomes JSON text. Never throws. */
 function outputResult(call: Call, output: ToolOutput, blocks: PartTable['kinds']): CallResult {
   const result = resultWith(call, readToolResult(output, blocks))
   return decodeEvent(result).ok ? result : storableResult(call, readAsText(output))

@@ -111,7 +111,7 @@ export function errorPosition(text: string): string {
   }
 }
 
-/** Opens a text. It has one event a line, unless it is a `.json` file, one array, or an object on several lines. */
+/** Opens a text: one event a line, or else a `.json` file, a single array, or an object on several lines. */
 async function openText(extension: string, begun: Begun): Promise<Opened> {
   const isJsonFile = extension === '.json'
   const [opening] = trimmed(begun.read)

@@ -20,7 +20,7 @@ export const treeView: View<'tree'> = {
       subagents: recording.subagents.map(({ id, actionId }) => ({ id, action_id: actionId })),
     }
   },
-  /** Lazy, so that a reader who stops early does not wait. */
+  /** Yields the tree's lines lazily, so that a reader who stops early does not wait. */
   *show(page, { recording, state, title }) {
     const { entries } = state.log
     const branches = listLeaves(state).length

@@ -102,8 +102,8 @@ function treatmentOf(key: string, parent: Treatment | undefined): Treatment | un
 }
 
 /**
- * A provider accepts thinking blocks only if all are unchanged. So if one contains a secret, all lose their
- * signatures, and an encrypted block becomes a mask.
+ * Masks thinking blocks. A provider accepts them only if all are unchanged. So if one has a secret, all lose
+ * their signatures, and an encrypted block becomes a mask.
  */
 function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
   const texts = blocks.map((block) => redactedThinking(block, rules))
@@ -323,7 +323,7 @@ export function redactLog(
   return redacted.every((fact, i) => fact === facts[i]) ? facts : redacted
 }
 
-/** If an event of a reply is masked, all events of that reply lose their signatures. */
+/** Masks events. If an event of a reply is masked, all events of that reply lose their signatures. */
 export function redactReplies(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
   const redacted = facts.map((fact) => redact(fact, rules))
   const masked = new Set<string>()
@@ -391,7 +391,7 @@ function redactLine(line: Quarantined, rules: RedactionRules): Quarantined {
   return Object.freeze({ ...line, raw, issues: copyJson(issues).value as object as Quarantined['issues'] })
 }
 
-/** A quarantined line may be an event in a later format, so JSON is redacted as an event. */
+/** Masks a quarantined line. It may be an event in a later format, so JSON is redacted as an event. */
 function redactRaw(raw: string, rules: RedactionRules): string {
   const { value: body, issues } = copyJson(parseJson(raw))
   // JSON that is nested too deeply cannot be walked.

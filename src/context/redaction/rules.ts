@@ -72,7 +72,7 @@ export function redactionRules(options: RedactionOptions = {}): RedactionRules {
   })
 }
 
-/** An untyped caller may pass anything, such as an environment variable that is not set. */
+/** Checks a list. An untyped caller may pass anything, such as an environment variable that is not set. */
 function checkList(name: string, list: unknown, what: string, isItem: (item: unknown) => boolean): void {
   if (!Array.isArray(list)) throw invalid(`\`${name}\` must be a list.`)
   const index = list.findIndex((item) => !isItem(item))

@@ -227,7 +227,7 @@ export function writeChunk(
 
 const NO_ENTRY = -1
 
-/** `Int32Array.from` with a function is ten times slower. */
+/** Fills a column. `Int32Array.from` with a function is ten times slower. */
 function column<L extends Int32Array | Uint8Array>(
   list: L,
   entries: readonly Entry[],

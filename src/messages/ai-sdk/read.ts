@@ -92,7 +92,7 @@ function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject 
 const isAbout = ({ type, citations }: RawObject): boolean =>
   citations !== undefined || type === 'source' || stringOf(type).startsWith('tool-approval-')
 
-/** Like the SDK, leaves out texts and reasoning that are empty and have no provider data. */
+/** False for texts and reasoning that are empty and have no provider data: the SDK omits them too. */
 const isVisible = (part: RawObject): boolean =>
   (part['type'] !== 'text' && part['type'] !== 'reasoning') || part['text'] !== '' || optionsOf(part) !== null
 
@@ -165,8 +165,8 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
 }
 
 /**
- * Anthropic's signature or redacted data is stored in a thinking block if it is the only provider data.
- * Otherwise all provider data is stored in `more`.
+ * Reads reasoning. Anthropic's signature or redacted data is in a thinking block if no other provider data
+ * exists. Otherwise all provider data is stored in `more`.
  */
 function reasoningPart(thinking: string, more: JsonObject | null): ReplyPart {
   const options = objectOf(more?.['providerOptions'])
@@ -258,7 +258,7 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
   const { all, open, end, find } = itemsByIndex(({ type }) => type, 'tool-call')
   const isComplete = (): boolean => finish !== null && !isAborted
 
-  /** The latest non-null metadata wins, as in the SDK. */
+  /** Merges an event into its part. The latest non-null metadata wins, as in the SDK. */
   const addEvent = (event: RawObject, type: string, phase: string): readonly StreamingDeltaEvent[] => {
     const { id, providerMetadata, citations } = event
     const index = `${type} ${stringOf(id)}`

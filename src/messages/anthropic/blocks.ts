@@ -191,7 +191,7 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/** A server tool's call and its result share an id. Calls of MCP servers have a separate set of ids. */
+/** Returns a block's half of a pair. A call and its result share an id; MCP servers have their own ids. */
 function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use') return pairHalf('call', type, id)
   if (typeof type !== 'string') return null

@@ -149,7 +149,7 @@ export const ENDINGS: Endings = {
   refusal: 'refused',
 }
 
-/** A block that lacks required fields is stored whole. */
+/** Reads a block. A block that lacks required fields is stored whole. */
 function partOf(block: RawObject, isCutOff: boolean): ReplyPart {
   const { type, text, thinking, signature, data, id, name, input } = block
   if (type === 'text' && typeof text === 'string') return replyPart.text(text, moreOf(block, 'type', 'text'))

@@ -73,7 +73,7 @@ export const serverRules: Rules<View> = {
   ],
 }
 
-/** A user message that has only results of client tools does not end a reply. */
+/** Finds broken pairs. A user message that has only results of client tools does not end a reply. */
 function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
   const out: (Finding & { readonly half: 'call' | 'result' })[] = []
   let open = new Map<string, string>()

@@ -107,7 +107,7 @@ function startWriter(options: WriteOptions, list: OpenMessage[], newMap: NewMap)
   }
 }
 
-/** Thinking must not end a message, so a fixed sentence follows thinking at the end. */
+/** Writes a reply. Thinking must not end a message, so a fixed sentence follows thinking at the end. */
 function reply(
   turn: AssistantTurn,
   keepsSigned: boolean,
@@ -155,7 +155,7 @@ function reply(
   return isPaused(turn, LIMITS) ? trimmedAtEnd(blocks) : blocks
 }
 
-/** For servers that require thinking in every reply with calls. */
+/** Placeholder for missing thinking, for servers that require thinking in every reply with calls. */
 function noThinking(): Written<AnthropicBlock> {
   const block = { type: 'thinking', thinking: NO_REASONING } as const
   return { block: block as AnthropicBlock, digest: () => thinkingDigest(block) }

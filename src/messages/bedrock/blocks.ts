@@ -43,7 +43,7 @@ export const KINDS = {
   toolRemoval: USERS,
 } as const satisfies Kinds
 
-/** `toBedrock` assigns the name, which must be unique in the request. */
+/** Writes a PDF. `toBedrock` assigns the name, which must be unique in the request. */
 function writeFile(file: FileRef): JsonObject | null {
   return 'data' in file.from && isPdf(file)
     ? { document: { format: 'pdf', name: '', source: { bytes: { $bytes: file.from.data } } } }

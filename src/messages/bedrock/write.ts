@@ -74,7 +74,7 @@ function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockB
   return hasText ? [...blocks] : blocks.toSpliced(document, 0, { text: FILE_TEXT })
 }
 
-/** The provider refuses reasoning as the last block, so a fixed text follows reasoning at the end. */
+/** Writes a reply. The provider refuses reasoning as the last block, so a fixed text then follows it. */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<BedrockBlock>[] {
   const { message } = turn
   const blocks = replyBlocks<BedrockBlock>(turn, keepsSigned, {

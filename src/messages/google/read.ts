@@ -264,7 +264,7 @@ function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   return objectsOf(reply['candidates']).length === 0 ? notReply(reply) : null
 }
 
-/** The empty part at the end of a stream is not read. */
+/** False for the empty part at the end of a stream, which is not read. */
 const isVisible = (part: RawObject): boolean =>
   part['text'] !== '' || Object.keys(part).some((field) => field !== 'text' && field !== 'thought')
 

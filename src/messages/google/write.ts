@@ -110,7 +110,7 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
 }
 
 /**
- * A signed image gets the placeholder signature, because the provider would refuse the image without a
+ * Removes a signature. A signed image gets the placeholder, because the provider would refuse it without a
  * signature.
  */
 function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {

@@ -94,7 +94,7 @@ const outputParts = ({ content }: RawObject, followsOutput: boolean): ReplyPart[
         : replyPart.other(part)
     })
 
-/** A summary that is not one plain text is stored whole, in addition to its text. */
+/** Reads a thought. A summary that is not one plain text is stored whole, in addition to its text. */
 function thoughtPart(step: RawObject): ReplyPart {
   const summary = objectsOf(step['summary'])
   const thinking = textOfContents([{ content: summary }])
@@ -195,7 +195,7 @@ function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEven
   })
 }
 
-/** `known` is the step at the delta's index. The delta of a provider's tool is itself a part of a step. */
+/** Returns a delta's part. `known`: the step at its index. A provider tool's delta is itself such a part. */
 function partOf(delta: RawObject, known?: StreamItem): RawObject {
   const { type, content, annotations } = delta
   const kind = known?.isEnded === false ? known.start['type'] : undefined

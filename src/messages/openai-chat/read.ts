@@ -176,7 +176,8 @@ function errorIn(chunk: RawObject): Failure | null {
 const isAnother = (one: string, other: string): boolean => one !== '' && other !== '' && one !== other
 
 /**
- * Signed reasoning that broke off loses its last item, because half a signed or encrypted value is invalid.
+ * Joins a field's values. Signed reasoning that broke off loses its last item, because half a signed or
+ * encrypted value is invalid.
  */
 function wholeField(field: string, values: readonly unknown[], isWhole: boolean): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
@@ -286,7 +287,7 @@ export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
   }
 })
 
-/** Ollama has only a thousand ids, so the time is appended to them. */
+/** Returns the reply's id. Ollama has only a thousand ids, so the time is appended to them. */
 function idOf({ id, created }: RawObject): string {
   const responseId = stringOf(id)
   return /^chatcmpl-\d{1,3}$/.test(responseId) && typeof created === 'number'
@@ -319,7 +320,7 @@ function endingOf(choice: RawObject, { content, refusal }: RawObject): ReplyOutc
   return endingBy(ENDINGS, reason, detail) ?? (isRefused ? { type: 'refused', explanation: refusal } : null)
 }
 
-/** A list that was collected from a stream can contain plain strings, too. */
+/** Returns the parts of a content. A list that was collected from a stream can contain plain strings, too. */
 const partsIn = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
 
@@ -343,7 +344,7 @@ const thoughtIn = (content: unknown): string =>
 const isThinking = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
 
-/** Many servers send an empty string when there is no text. */
+/** Returns a text part, or none for an empty string, which many servers send when there is no text. */
 const plainText = (text: string): ReplyPart[] => (text === '' ? [] : [replyPart.text(text)])
 
 const refusalPart = (text: string): ReplyPart[] =>
@@ -364,7 +365,7 @@ function contentPart(part: unknown): ReplyPart[] {
   return typeof refusal === 'string' ? refusalPart(refusal) : [replyPart.other(raw)]
 }
 
-/** A thought separates texts, even if the thought is not stored. */
+/** Reads content parts. A thought separates texts, even if the thought is not stored. */
 function contentParts(content: readonly unknown[]): ReplyPart[] {
   const parts = content.flatMap((part) =>
     isThinking(objectOf(part)) ? [null, ...contentPart(part)] : contentPart(part),

@@ -250,7 +250,7 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/** Reasoning needs a legal id and encrypted content, because the provider stores nothing. */
+/** Whether reasoning has a legal id and encrypted content: it needs both, as the provider stores nothing. */
 export function isSendable(item: ReasoningItemModel | undefined): boolean {
   const { id, encrypted_content } = item ?? {}
   return isItemId(id, 'rs') && !!encrypted_content && encrypted_content.isWellFormed()

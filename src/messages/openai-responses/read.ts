@@ -384,7 +384,7 @@ const resultOf = (item?: RawObject) => {
 }
 
 /**
- * The first part also has the message's phase, and the message's id if `isNamed` or if the message is not a
+ * Reads a message. The first part also has its phase, and its id if `isNamed` or if the message is not a
  * single plain text.
  */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {

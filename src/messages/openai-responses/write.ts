@@ -180,8 +180,8 @@ const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): 
 })
 
 /**
- * A typed call is sent as a function call if its type cannot represent the result, or requires an id that
- * must not be sent.
+ * Writes a call. A typed call becomes a function call if its type cannot represent the result, or needs an id
+ * that must not be sent.
  */
 function callItem(
   call: Call,
@@ -401,7 +401,7 @@ const FORMS: Readonly<Record<string, Form>> = {
   },
 }
 
-/** A result that is one item of this form is sent as it is. */
+/** Returns the form of a typed call's result. A result that is one item of this form is sent as it is. */
 function typedForm(kind: unknown, result: Result | undefined) {
   const form = ownField(FORMS, String(kind))
   if (form === undefined || result === undefined) return null

@@ -90,7 +90,7 @@ const isProgress = (part: UIPart): part is UIDataPart => part.type === 'data-pro
 
 const isTool = (part: UIPart): part is UIToolPart => 'toolCallId' in part
 
-/** For a text or reasoning part, `id` is its index, not counting step parts. */
+/** Chunks of a new part. For a text or reasoning part, `id` is its index, not counting step parts. */
 function added(part: UIPart, id: string): UIChunk[] {
   if (isTool(part)) {
     const { type, toolCallId, input } = part
@@ -162,7 +162,7 @@ function outcomeChunks(part: UIToolPart): UIChunk[] {
   }
 }
 
-/** The approval request is first, because the AI SDK accepts a decision only after it. */
+/** Chunks of a decision. The approval request is first: the AI SDK accepts a decision only after it. */
 const decisionChunks = (
   { id: approvalId, approved, reason }: { id: string; approved: boolean; reason?: string },
   toolCallId: string,

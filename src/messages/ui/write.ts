@@ -131,8 +131,8 @@ function turnsOf(state: State, items: readonly TimelineItem[], { seq } = { seq: 
 }
 
 /**
- * Adds an item to the turn of the latest user message that the item's model had read, or to the latest turn if
- * this is unknown.
+ * Adds an item to the turn of the latest user message that the item's model had read, or to the latest turn
+ * if this is unknown.
  */
 function addItem({ log }: State, turns: readonly UITurn[], item: TimelineItem): void {
   const { after, interrupted = false } = ('reply' in item && item.reply) || {}
@@ -254,7 +254,7 @@ const shownReport = ({ content, progress }: Partial<CallProgress> = {}): JsonObj
   ...(progress !== undefined && { progress }),
 })
 
-/** A field that the report lacks keeps its previous value. */
+/** Returns the part of a report. A field that the report lacks keeps its previous value. */
 const progressPart = ({ report }: ProgressItem, before: UIPart | undefined): UIDataPart => ({
   type: 'data-progress',
   id: report.action_id,

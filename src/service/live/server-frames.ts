@@ -17,9 +17,9 @@ import { wireBlobs, wireEvent, withDefaults } from '../events/search.ts'
  * for a delta, and `blobs` for an event with blob references.
  *
  * Types: `event` is an event of the log; `state` is a state update that is not in the log, with key
- * `full_state` or `execution_status`; `caught_up` follows the last stored event; `reset` means that the log was
- * replaced, so discard everything; `delta` is a StreamingDeltaEvent; `error` is a ServerErrorEvent of this
- * stream.
+ * `full_state` or `execution_status`; `caught_up` follows the last stored event; `reset` means that the log
+ * was replaced, so discard everything; `delta` is a StreamingDeltaEvent; `error` is a ServerErrorEvent of
+ * this stream.
  */
 export type Format = 'event' | 'envelope'
 
@@ -71,7 +71,7 @@ export class Frame {
     return `{"type":"${this.type}","position":${this.position},${resumeOffset}"event":${this.#event}${this.#blobs}}`
   }
 
-  /** Do not change the bytes, which all readers share. */
+  /** Returns the frame as bytes. Do not change them: all readers share them. */
   bytes(format: Format): Uint8Array {
     return (this.#bytes[format] ??= encoder.encode(this.text(format)))
   }

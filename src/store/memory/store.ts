@@ -348,7 +348,7 @@ class MemoryFeed {
     this.#shards[kit.shardOf(conversationId)]?.push(row)
   }
 
-  /** `startOf` returns the feed position of a conversation's creation. */
+  /** Returns rows of the feed. `startOf` returns the feed position of a conversation's creation. */
   rows(query: CheckedFeedQuery, startOf: StartOf): FeedRow[] {
     const rows = this.#of(query)
     const from = positionNumber(query)

@@ -310,8 +310,9 @@ export function* settleFeed(schema: string): Work<void> {
 }
 
 /**
- * Each call of `trim` continues where the previous call stopped. In each shard, a row with the moment -1
- * records the last removed deletion: `witness` and `number` are the deletion's moment and position.
+ * Trims the feed. Each call of `trim` continues where the previous call stopped. In each shard, a row with
+ * the moment -1 records the last removed deletion: `witness` and `number` are the deletion's moment and
+ * position.
  */
 export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   let from: readonly SqlValue[] = [0, 0, 0]

@@ -95,7 +95,7 @@ function openedFile(file: string, settings: Settings): ConnectionSource {
   }
 }
 
-/** Absolute, because the working directory of the process may change. */
+/** Returns an absolute path, because the working directory of the process may change. */
 const pathOf = (file: string): string =>
   /^(?:[/\\]|[a-z]:|file:|:memory:$)/i.test(file) ? file : `${process.cwd()}/${file}`
 

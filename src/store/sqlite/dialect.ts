@@ -188,7 +188,7 @@ function rangeStatements(form: RangeForm, range: EventRange, columns: Statement)
   return bounds.map((bound) => sql`SELECT ${columns} FROM ${rows} AND ${bound}${isInLane}${hasText}`)
 }
 
-/** SQLite walks each range in an index, and merges the walks without sorting. */
+/** Reads a page of ranges. SQLite walks each range in an index, and merges the walks without sorting. */
 function pageOfRanges(
   form: RangeForm,
   ranges: readonly EventRange[],
@@ -245,8 +245,8 @@ export interface Appended {
 }
 
 /**
- * To save look-ups, first assumes that the id of a single event is new, and that `known`, the log after this
- * store's last append, is current. If the insertion shows that either is wrong, decides again.
+ * Appends. To save look-ups, first assumes that a single event's id is new, and that `known`, the log after
+ * this store's last append, is current. If the insertion shows that either is wrong, decides again.
  */
 export function* append(
   conversationId: string,
@@ -353,7 +353,7 @@ const FIND_ITEM = 'SELECT version, keys FROM colloquy_item WHERE collection = ? 
 /** The item's version is the new row's number, which is unique. */
 const PUT_ITEM = `REPLACE INTO colloquy_item (collection, id, keys, due_at, body) VALUES (?, ?, ?, ?, ?) RETURNING version`
 
-/** `now` in milliseconds. */
+/** Changes items. `now` in milliseconds. */
 export function* changeItems(changes: readonly CheckedChange[], now: number): Work<(Item | null)[]> {
   const before: (HeldItem | null)[] = []
   for (const { collection, id } of changes)
@@ -382,7 +382,7 @@ export function* changeItems(changes: readonly CheckedChange[], now: number): Wo
   return items
 }
 
-/** `now` in milliseconds. */
+/** Claims items. `now` in milliseconds. */
 export function* claimItems(
   collection: string,
   { ttl, limit }: Required<ItemClaim>,
