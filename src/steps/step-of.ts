@@ -262,7 +262,8 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
     const isOfHistory = ownTools.length === 0 && provider.describesHistory !== false
     const tools = isOfHistory ? describe(toolsOfHistory(messages, provider.limits)) : ownTools
     const listed = tools.length === 0 ? {} : { tools }
-    const writing = { cache, onPrefix, prove, ...(model === null ? {} : { model }), ...listed }
+    // Also an empty list is compared: a reply that was requested with tools is bound to them.
+    const writing = { cache, onPrefix, prove, ...(model === null ? {} : { model }), tools }
     const sent = messages.length === 0 ? EMPTY : messages
     const request = provider.write(sent, writing, { ...rest, ...listed }, stream)
     yield* callModel(provider, request, { request, tools: names }, input, stream)

@@ -78,6 +78,13 @@ const CLIENTS: readonly (readonly [string, (url: string, options: StepOptions) =
   ],
 ]
 
+const idle: StepTool = {
+  name: 'idle',
+  description: 'Waits.',
+  parameters: { type: 'object' },
+  execute: async () => 'Done.',
+}
+
 describe.each(CLIENTS)('%s', (_, stepOf, signs) => {
   it.each([true, false])(
     'a conversation with tools, and a message during a call, is accepted (streamed: %s)',
@@ -108,6 +115,20 @@ describe.each(CLIENTS)('%s', (_, stepOf, signs) => {
       else expect(provider.signed).toBe(signs === 'thoughts' ? replies : 0)
     },
   )
+
+  it.each<readonly [string, StepOptions, StepOptions]>([
+    ['with tools', {}, { tools: [idle] }],
+    ['without tools', { tools: [idle] }, {}],
+    ['with an empty list of tools', { tools: [idle] }, { tools: [] }],
+  ])('a conversation continues %s, and again as before', async (_name, first, last) => {
+    const { url, refused } = await serve(() => ({ says: [{ think: 'They greet me.' }, 'Hello.'] }))
+    const conversation = await begin('Hi')
+    for (const options of [first, last, first, last]) {
+      expect((await conversation.run(stepOf(url, options))).status).toBe('finished')
+      await conversation.sendMessage('And?')
+    }
+    expect(refused).toEqual([])
+  })
 
   it('an interrupt keeps the streamed text of a reply, and ends the request at the server', async () => {
     const provider = await serve(() => ({ says: ['Once upon a time…'], endless: true }))
