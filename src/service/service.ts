@@ -225,12 +225,8 @@ export function createService(options: ServiceOptions): Service {
   const { sandboxes } = controlPlane
   const commands = new Commands(sandboxes.files)
   const shared = publicRedaction === undefined ? engine.store : redactedReads(engine.store, publicRedaction)
-  const ownSettings = settingsOperations({
-    profiles,
-    settings,
-    agentProfiles,
-    ask: options.askLlm ?? askChatCompletions,
-  })
+  const parts = { profiles, settings, agentProfiles }
+  const ownSettings = settingsOperations(parts, options.askLlm ?? askChatCompletions)
   const all: Operation[] = [
     ...sharedEvents(shared),
     ...ownEvents(engine.store),
@@ -251,9 +247,9 @@ export function createService(options: ServiceOptions): Service {
     ...cloudSettingsOperations(settings),
     ...cloudProfileOperations(ownSettings),
     ...mcpOperations(settings),
-    ...schemaOperations({ profiles, settings }),
+    ...schemaOperations(parts),
     ...secretOperations(secrets),
-    ...agentProfileOperations({ agentProfiles, profiles, settings }),
+    ...agentProfileOperations(parts),
     ...savedWorkspaceOperations(engine.store),
     ...emptyListOperations(),
     ...scopedOperations(engine.store, sandboxes, [

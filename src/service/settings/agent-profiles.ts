@@ -118,15 +118,13 @@ const RESULT = objectOf({ name: 'string', message: 'string' })
 
 const BASE = '/api/agent-profiles'
 
-export const agentProfileOperations = ({
-  agentProfiles,
-  profiles,
-  settings,
-}: {
+export interface SettingsParts {
   readonly agentProfiles: AgentProfiles
   readonly profiles: Profiles
   readonly settings: Settings
-}): Operation[] => [
+}
+
+export const agentProfileOperations = ({ agentProfiles, profiles, settings }: SettingsParts): Operation[] => [
   operation(`get ${BASE}`, {
     name: 'list_agent_profiles',
     returns: objectOf({

@@ -6,8 +6,8 @@ import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/o
 import { matching, text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { masked, shownText, withoutSecrets } from '../mask-secrets.ts'
-import type { AgentProfiles } from './agent-profiles.ts'
-import { isKeySet, profileName, type Profiles, SEALED, withoutKeys } from './profiles.ts'
+import type { SettingsParts } from './agent-profiles.ts'
+import { isKeySet, profileName, SEALED, withoutKeys } from './profiles.ts'
 import {
   renameBody,
   saveProfileBody,
@@ -34,17 +34,10 @@ const SETTINGS = objectOf({
   active_agent_profile_id: 'string?',
 })
 
-export const settingsOperations = ({
-  profiles,
-  settings,
-  ask,
-  agentProfiles,
-}: {
-  readonly profiles: Profiles
-  readonly settings: Settings
-  readonly ask: AskLlm
-  readonly agentProfiles: AgentProfiles
-}): Operation[] => [
+export const settingsOperations = (
+  { profiles, settings, agentProfiles }: SettingsParts,
+  ask: AskLlm,
+): Operation[] => [
   operation('get /api/profiles', {
     name: 'list_profiles',
     returns: objectOf({

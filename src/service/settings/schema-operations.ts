@@ -3,9 +3,8 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
 import { boolean, optional, text } from '../http/parameters.ts'
-import type { Profiles } from './profiles.ts'
+import type { SettingsParts } from './agent-profiles.ts'
 import { AGENT, CONVERSATION } from './settings-schema.ts'
-import type { Settings } from './settings.ts'
 
 const operation = operationsIn('Settings')
 
@@ -32,10 +31,7 @@ const schemaOperation = (path: `/${string}`, summary: string, body: JsonObject):
     handle: () => body,
   })
 
-interface SchemaParts {
-  readonly profiles: Profiles
-  readonly settings: Settings
-}
+type SchemaParts = Pick<SettingsParts, 'profiles' | 'settings'>
 
 export const schemaOperations = (parts: SchemaParts): Operation[] => [
   ...(['/api', '/api/v1'] as const).flatMap((base) => [
