@@ -4,7 +4,7 @@
  */
 
 import { BUILT_IN, builtInFinder } from '../context/redaction/known-forms.ts'
-import { isObject } from '../event/json.ts'
+import { isObject, mapDeep } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import { decoded } from './http/parameters.ts'
 
@@ -96,12 +96,10 @@ export function maskedField(name: string, value: JsonValue): JsonValue {
   return masked(value)
 }
 
-function allMasked(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(allMasked)
-  if (isObject(value))
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, allMasked(inner ?? null)]))
-  return (typeof value === 'string' && value !== '') || typeof value === 'number' ? MASK : value
-}
+const allMasked = (value: JsonValue): JsonValue =>
+  mapDeep(value, (one) =>
+    (typeof one === 'string' && one !== '') || typeof one === 'number' ? MASK : one,
+  ) as JsonValue
 
 /** The words of a shell command, with their quotes, and the spaces between them. */
 function wordsOf(command: string): string[] {

@@ -1,7 +1,8 @@
 /** Derives the OpenAPI 3.1 document from the operations, so that it cannot differ from them. */
 
+import { mapDeep } from '../../event/json.ts'
 import { eventJsonSchemas, shapeJsonSchemas } from '../../event/event-schema.ts'
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import {
   listOf,
   objectOf,
@@ -64,15 +65,11 @@ export function openApi(operations: readonly Operation[]): JsonObject {
 
 function namedBy(shapes: Readonly<Record<string, JsonObject>>): (schema: JsonObject) => JsonObject {
   const names = new Map(Object.entries(shapes).map(([name, schema]) => [JSON.stringify(schema), name]))
-  const name = (value: JsonValue): JsonValue => {
-    if (typeof value !== 'object' || value === null) return value
-    if (Array.isArray(value)) return value.map(name)
-    const known = names.get(JSON.stringify(value))
-    return known === undefined ? within(value as JsonObject) : ref(known)
+  const name = (value: unknown): unknown => {
+    const known = typeof value === 'object' ? names.get(JSON.stringify(value)) : undefined
+    return known === undefined ? value : ref(known)
   }
-  const within = (schema: JsonObject): JsonObject =>
-    Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, name(value as JsonValue)]))
-  return within
+  return (schema) => mapDeep(schema, (value) => (value === schema ? value : name(value))) as JsonObject
 }
 
 const PATH = listOf({ anyOf: [{ type: 'string' }, { type: 'integer' }] })
