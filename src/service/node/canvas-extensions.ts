@@ -8,7 +8,7 @@ import { HttpProblem, invalidValue } from '../http/problem.ts'
 import { canvasManifest, EXTENSION_NAME } from '../request-schema.ts'
 import { MAX_BYTES } from '../sandbox-files/contract.ts'
 import type { CanvasExtensions, Extension, ExtensionSource } from '../workspace/canvas-extensions.ts'
-import { withFile } from './sandbox-files.ts'
+import { readBytesOf, withFile } from './sandbox-files.ts'
 
 const MAX_FILES = 10_000
 
@@ -162,11 +162,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
       const path = one?.manifest?.[file]
       if (one === null || typeof path !== 'string') return null
       const document = await fileIn(one.install_path, path)
-      if (document === null) return null
-      return withFile(document, constants.O_RDONLY, async (handle, size) => {
-        if (size > MAX_BYTES) throw new HttpProblem(413, `The file is larger than ${MAX_BYTES} bytes.`)
-        return new Uint8Array(await handle.readFile())
-      })
+      return document === null ? null : readBytesOf(document, MAX_BYTES)
     },
   }
 }

@@ -82,12 +82,7 @@ export function sandboxFiles(
     read: async (path, limit) => {
       const file = await within(path)
       inUse(file)
-      return guarded(() =>
-        withFile(file, O_RDONLY, async (handle, size) => {
-          if (size > limit) throw new HttpProblem(413, `The file is larger than ${limit} bytes.`)
-          return new Uint8Array(await handle.readFile())
-        }),
-      )
+      return guarded(() => readBytesOf(file, limit))
     },
     write: async (path, bytes) => {
       const file = await within(path)
@@ -164,6 +159,13 @@ export async function withFile<T>(
     await handle.close()
   }
 }
+
+/** @throws HttpProblem 413 for more than `limit` bytes. */
+export const readBytesOf = (path: string, limit: number): Promise<Uint8Array<ArrayBuffer>> =>
+  withFile(path, O_RDONLY, async (handle, size) => {
+    if (size > limit) throw new HttpProblem(413, `The file is larger than ${limit} bytes.`)
+    return new Uint8Array(await handle.readFile())
+  })
 
 async function guarded<T>(work: () => Promise<T>): Promise<T> {
   try {
