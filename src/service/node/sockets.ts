@@ -248,11 +248,8 @@ const CLOSE_CODES: ReadonlyMap<number, number> = new Map([
   [503, CLOSE.away],
 ])
 
-function clip(text: string, bytes: number): string {
-  let end = Math.min(text.length, bytes)
-  while (Buffer.byteLength(text.slice(0, end)) > bytes) end -= 1
-  return text.slice(0, end)
-}
+const clip = (text: string, bytes: number): string =>
+  text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(bytes)).read)
 
 const MAX_FRAMES = 16
 const MAX_BYTES = 2 ** 18

@@ -92,8 +92,13 @@ export class ProcessSandbox {
     return this.#inTurn(async () => {
       if (this.#isOver) return
       if (this.#status === 'ERROR') await this.#end('PAUSED', null)
-      if (this.#run === null) await this.#begin()
-      else if (this.#status === 'PAUSED') await this.#goOn(this.#run)
+      const run = this.#run
+      if (run === null) return this.#begin()
+      if (this.#status !== 'PAUSED') return
+      this.#set(run.url === null ? 'RUNNING' : 'STARTING', null)
+      run.group.signal('SIGCONT')
+      await signalMarked(this.#mark, 'SIGCONT')
+      void this.#watch(run)
     })
   }
 
@@ -123,13 +128,6 @@ export class ProcessSandbox {
         `The sandbox could not be started: ${error instanceof Error ? error.message : String(error)}.`,
       )
     }
-  }
-
-  async #goOn(run: Run): Promise<void> {
-    this.#set(run.url === null ? 'RUNNING' : 'STARTING', null)
-    run.group.signal('SIGCONT')
-    await signalMarked(this.#mark, 'SIGCONT')
-    void this.#watch(run)
   }
 
   async #end(status: SandboxStatus, detail: string | null): Promise<void> {

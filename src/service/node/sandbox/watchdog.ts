@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
+import { attempt } from '../../../event/json.ts'
 
 /**
  * Environment variable that marks a sandbox's processes. On Linux, it identifies even processes that left the
@@ -127,11 +128,8 @@ export async function signalMarked(mark: string, signal: NodeJS.Signals): Promis
     const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
     if (Number(pid) === process.pid || !environment.includes(`=${mark}\0`)) continue
     count += 1
-    try {
-      process.kill(Number(pid), signal)
-    } catch {
-      // The process has ended.
-    }
+    // The process may have ended.
+    attempt(() => process.kill(Number(pid), signal), false)
   }
   return count
 }
