@@ -41,22 +41,27 @@ export async function mapConcurrent<T, R>(
   return results
 }
 
+/** Calls a function when a signal is aborted. Returns a function that ends this. */
+export function onAbort(signal: AbortSignal | undefined, call: () => void): () => void {
+  signal?.addEventListener('abort', call, { once: true })
+  return () => signal?.removeEventListener('abort', call)
+}
+
 /**
  * Returns the work's result, or null when the signal is aborted first. The work is then abandoned, and any
  * later error of the work is ignored.
  */
 export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal): Promise<T | null> {
   const aborted = Promise.withResolvers<null>()
-  const abort = (): void => aborted.resolve(null)
-  signal.addEventListener('abort', abort, { once: true })
-  if (signal.aborted) abort()
+  const end = onAbort(signal, () => aborted.resolve(null))
+  if (signal.aborted) aborted.resolve(null)
   try {
     return await Promise.race([work, aborted.promise])
   } catch (error) {
     if (signal.aborted) return null
     throw error
   } finally {
-    signal.removeEventListener('abort', abort)
+    end()
   }
 }
 
@@ -69,12 +74,9 @@ export async function endsWithin(milliseconds: number, work: Promise<unknown>): 
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   const { promise, resolve } = Promise.withResolvers<void>()
-  const end = (): void => resolve()
-  const timer = setTimeout(end, Math.min(Math.max(milliseconds, 0), MAX_DELAY))
-  signal.addEventListener('abort', end, { once: true })
-  await promise
+  const timer = setTimeout(resolve, Math.min(Math.max(milliseconds, 0), MAX_DELAY))
+  await orAborted(promise, signal)
   clearTimeout(timer)
-  signal.removeEventListener('abort', end)
 }
 
 /** Lets a Node process exit before the timer fires. */

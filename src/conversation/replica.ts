@@ -21,7 +21,7 @@ import { invalidArgument } from '../event/check-value.ts'
 import { type Unit, unitEvents, type ViewItem } from '../view/units.ts'
 import type { View } from '../view/view.ts'
 import { ERASURE, erasureRecord, isPendingCall, planErasure } from './erase.ts'
-import { backOff, Listeners, serialQueue } from './async.ts'
+import { backOff, Listeners, onAbort, serialQueue } from './async.ts'
 import { type AppendedEvent, toLogged } from './logged-event.ts'
 import { type Stamp, stampEvents, stampUnknown } from './stamp.ts'
 import { Replies } from './streamed.ts'
@@ -722,8 +722,7 @@ export async function waitForState(
   const fail = (): void => first.reject(over.reason as Error)
   // Keeps the process alive: timers of `AbortSignal.timeout` do not.
   const alive = setInterval(() => undefined, 2 ** 30)
-  const ends = [replica.changes.add(check)]
-  over.addEventListener('abort', fail, { once: true })
+  const ends = [replica.changes.add(check), onAbort(over, fail)]
   try {
     ends.push(replica.follow())
     replica.refresh().then(check, first.reject)
@@ -731,6 +730,5 @@ export async function waitForState(
   } finally {
     clearInterval(alive)
     for (const end of ends) end()
-    over.removeEventListener('abort', fail)
   }
 }

@@ -5,6 +5,7 @@ import type { Fact } from '../event/quarantine.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import { checkOptionNames, invalidArgument } from '../event/check-value.ts'
 import type { Store } from '../store/contract/store.ts'
+import { onAbort } from './async.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import type { Status } from '../state/status.ts'
 import { hasReferences, type Replica } from './replica.ts'
@@ -74,9 +75,7 @@ export async function* subscribe(
   let failure: { readonly error: unknown } | null = null
   let wake: (() => void) | null = null
   const wakeUp = (): void => wake?.()
-  const ends = [release]
-  signal?.addEventListener('abort', wakeUp)
-  replica.gone.addEventListener('abort', wakeUp)
+  const ends = [release, onAbort(signal, wakeUp), onAbort(replica.gone, wakeUp)]
   const isOver = (): boolean => signal?.aborted === true
   function* before(seq: number): Generator<SubscriptionItem> {
     for (let next = reader.next(seq); next !== null && !isOver(); next = reader.next(seq))
@@ -149,8 +148,6 @@ export async function* subscribe(
     }
   } finally {
     for (const end of ends) end()
-    signal?.removeEventListener('abort', wakeUp)
-    replica.gone.removeEventListener('abort', wakeUp)
   }
 }
 

@@ -9,7 +9,7 @@ import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { shardOf } from '../../store/kit/feed.ts'
 import { checkOneOf, checkOptionNames, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import { allItems } from '../../store/kit/query/page.ts'
-import { delayAfter, limitConcurrency, pause, type RunInOrder, serialQueue } from '../async.ts'
+import { delayAfter, limitConcurrency, orAborted, pause, type RunInOrder, serialQueue } from '../async.ts'
 import type { EngineContext } from '../engine-context.ts'
 import { type LoggedEvent, toLogged } from '../logged-event.ts'
 
@@ -496,12 +496,9 @@ class News {
   async wait(shard: number, signal: AbortSignal): Promise<void> {
     if (this.#fresh.delete(shard) || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
-    const wake = (): void => resolve()
-    this.#waiters.set(shard, wake)
-    signal.addEventListener('abort', wake, { once: true })
-    await promise
-    signal.removeEventListener('abort', wake)
-    if (this.#waiters.get(shard) === wake) this.#waiters.delete(shard)
+    this.#waiters.set(shard, resolve)
+    await orAborted(promise, signal)
+    if (this.#waiters.get(shard) === resolve) this.#waiters.delete(shard)
     this.#fresh.delete(shard)
   }
 

@@ -21,6 +21,7 @@ import {
   statusUpdate,
   updateEvent,
 } from '../decide.ts'
+import { onAbort } from '../async.ts'
 import { WORK_TTL, workExpiresAt } from '../background.ts'
 import type { Decision, Replica } from '../replica.ts'
 import { hasNoPrompt, isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
@@ -371,9 +372,9 @@ async function runUnderLease(
   const ends = [
     replica.follow(),
     replica.changes.add(check),
-    listen(signal, stop),
-    listen(lease.lost, quit),
-    listen(replica.gone, quit),
+    onAbort(signal, stop),
+    onAbort(lease.lost, quit),
+    onAbort(replica.gone, quit),
   ]
   try {
     seen = (await replica.refresh()).log.entries.length
@@ -403,11 +404,6 @@ function checkLog({ id: conversationId, epoch: current }: Replica, epoch: number
     'The conversation was recreated or restored during the run. Read it before you run again.',
     { conversationId, owner },
   )
-}
-
-function listen(signal: AbortSignal | undefined, call: () => void): () => void {
-  signal?.addEventListener('abort', call, { once: true })
-  return () => signal?.removeEventListener('abort', call)
 }
 
 function toResult(
