@@ -148,25 +148,20 @@ interface Output {
 
 /** Collects a stream in one growing buffer. Invalid UTF-8 becomes U+FFFD. O(bytes). */
 function collectOutput(): Output {
-  let buffer = new Uint8Array(4_096)
-  let length = 0
+  const bytes = new Uint8Array(new ArrayBuffer(0, { maxByteLength: MAX_BYTES }))
   let total = 0
-  const text = (): string => new TextDecoder().decode(buffer.subarray(0, length))
+  const text = (): string => new TextDecoder().decode(bytes.slice())
   return {
     take(chunk) {
       total += chunk.length
+      const { length, buffer } = bytes
       const part = chunk.subarray(0, MAX_BYTES - length)
-      if (length + part.length > buffer.length) {
-        const larger = new Uint8Array(Math.min(MAX_BYTES, Math.max(2 * buffer.length, length + part.length)))
-        larger.set(buffer.subarray(0, length))
-        buffer = larger
-      }
-      buffer.set(part, length)
-      length += part.length
+      buffer.resize(length + part.length)
+      bytes.set(part, length)
     },
-    whole: () => (total > length ? null : text()),
+    whole: () => (total > bytes.length ? null : text()),
     shown() {
-      if (total === length) return text()
+      if (total === bytes.length) return text()
       const begin = text().slice(0, MAX_CHARACTERS)
       // Drops half a surrogate pair at the cut.
       return `${begin.isWellFormed() ? begin : begin.slice(0, -1)}… (${total} bytes in all)`
