@@ -363,9 +363,7 @@ export class Conversation {
    */
   async recover(options: { readonly unheld?: boolean } = {}): Promise<Recovery> {
     checkOptionNames(options, 'unheld')
-    const { store } = this.#engine
-    const owner = this.#engine.newBriefOwner()
-    return this.#engine.use(this.id, (replica) => recover(store, replica, owner, options.unheld))
+    return recover(this.#engine, this.id, options.unheld)
   }
 
   /** Sends a delta to live readers; with `shareReplies`, in all processes. @throws `invalid_event`. */

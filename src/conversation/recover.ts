@@ -4,7 +4,6 @@ import type { EngineContext } from './engine-context.ts'
 import type { Store } from '../store/contract/store.ts'
 import { decideRecover, callsOfLostRun } from './decide.ts'
 import type { AppendedEvent } from './logged-event.ts'
-import type { Replica } from './replica.ts'
 import { allConversations } from '../store/kit/query/page.ts'
 
 /** Result of a recovery. */
@@ -20,32 +19,31 @@ export interface Recovery {
 /** Duration of a recovery's lease in milliseconds. The lease is renewed until the recovery ends. */
 const TTL = 10_000
 
-export async function recover(
-  store: Store,
-  replica: Replica,
-  owner: string,
-  unheld = false,
-): Promise<Recovery> {
-  const { header } = await replica.refresh()
-  if (header.status !== 'running') return { outcome: 'not_running', events: [] }
-  const hadLease = (await store.getLease(replica.id)) !== null
-  if (unheld && hadLease) return { outcome: 'live', events: [] }
-  const lease = await holdLease(store, replica.id, owner, TTL).catch(nullOn('already_running'))
-  if (lease === null) return { outcome: 'live', events: [] }
-  try {
-    await replica.refresh()
-    const { generation } = lease.lease
-    const events = await replica.commit(
-      (state) => decideRecover(state, hadLease ? callsOfLostRun(state) : undefined),
-      { depends: true, lease: { owner, generation } },
-    )
-    await lease.release()
-    return { outcome: events.length > 0 ? 'recovered' : 'not_running', events }
-  } catch (error) {
-    // An expired lease lets the next recovery find the run, and shows that it recorded each start.
-    await (hadLease ? lease.abandon() : lease.release())
-    throw error
-  }
+export function recover(context: EngineContext, id: string, unheld = false): Promise<Recovery> {
+  const { store } = context
+  const owner = context.newBriefOwner()
+  return context.use(id, async (replica) => {
+    const { header } = await replica.refresh()
+    if (header.status !== 'running') return { outcome: 'not_running', events: [] }
+    const hadLease = (await store.getLease(id)) !== null
+    if (unheld && hadLease) return { outcome: 'live', events: [] }
+    const lease = await holdLease(store, id, owner, TTL).catch(nullOn('already_running'))
+    if (lease === null) return { outcome: 'live', events: [] }
+    try {
+      await replica.refresh()
+      const { generation } = lease.lease
+      const events = await replica.commit(
+        (state) => decideRecover(state, hadLease ? callsOfLostRun(state) : undefined),
+        { depends: true, lease: { owner, generation } },
+      )
+      await lease.release()
+      return { outcome: events.length > 0 ? 'recovered' : 'not_running', events }
+    } catch (error) {
+      // An expired lease lets the next recovery find the run, and shows that it recorded each start.
+      await (hadLease ? lease.abandon() : lease.release())
+      throw error
+    }
+  })
 }
 
 /** What `recoverAll` did with one conversation, or why its recovery failed. */
@@ -96,10 +94,9 @@ export async function* expiredLeases(store: Store): AsyncGenerator<string> {
 async function recoverOne(context: EngineContext, id: string, unheld: boolean): Promise<Recovery | null> {
   const { store } = context
   if (unheld && (await store.getLease(id)) !== null) return null
-  const owner = context.newBriefOwner()
-  const recovery = await context.use(id, (replica) => recover(store, replica, owner, unheld))
+  const recovery = await recover(context, id, unheld)
   if (unheld) return recovery.outcome === 'recovered' ? recovery : null
   // The run had ended; only its lease remains.
-  if (recovery.outcome === 'not_running') await endLease(store, id, owner)
+  if (recovery.outcome === 'not_running') await endLease(store, id, context.newBriefOwner())
   return recovery
 }
