@@ -35,7 +35,8 @@ export const plainContent = fc
 const PDF = 'JVBERi0xLjcK'
 const PNG = 'iVBORw0KGgo='
 
-const KNOWN_PARTS: readonly OpenPart[] = [
+/** One part of each kind that a provider accepts. */
+export const KNOWN_PARTS: readonly OpenPart[] = [
   { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: PDF }, title: 'Plan' },
   { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } },
   { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'Plain.' }, context: 'a note' },
@@ -69,17 +70,6 @@ const KNOWN_PARTS: readonly OpenPart[] = [
   },
   { type: 'custom', providerOptions: { any: { id: 1 } } },
 ]
-
-const OTHERS: readonly OpenPart[] = [
-  { type: 'file', mediaType: 'text/csv', filename: 'a.csv', data: 'data:text/csv;base64,YSxiCg==' },
-  { type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' },
-  { type: 'resource', resource: { uri: 'file:///a.txt', mimeType: 'text/plain', text: 'Words.' } },
-  { type: 'resource', resource: { uri: 'file:///a.pdf', mimeType: 'application/pdf', blob: PDF } },
-  { type: 'resource_link', uri: 'https://example.com/a', name: 'a', title: 'A', description: 'About a.' },
-]
-
-/** One part of each kind that providers and MCP servers send. */
-export const OPEN_PARTS: readonly OpenPart[] = [...KNOWN_PARTS, ...OTHERS]
 
 const OPEN_KINDS = [
   'video',

@@ -2,7 +2,17 @@
 
 import * as fc from 'fast-check'
 import type { JsonValue, OpenPart } from '../../src/event/shapes.ts'
-import { damaged, OPEN_PARTS } from '../../src/testing/content.ts'
+import { damaged, KNOWN_PARTS } from '../../src/testing/content.ts'
+
+/** One part of each kind that providers and MCP servers send. */
+export const OPEN_PARTS: readonly OpenPart[] = [
+  ...KNOWN_PARTS,
+  { type: 'file', mediaType: 'text/csv', filename: 'a.csv', data: 'data:text/csv;base64,YSxiCg==' },
+  { type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' },
+  { type: 'resource', resource: { uri: 'file:///a.txt', mimeType: 'text/plain', text: 'Words.' } },
+  { type: 'resource', resource: { uri: 'file:///a.pdf', mimeType: 'application/pdf', blob: 'JVBERi0xLjcK' } },
+  { type: 'resource_link', uri: 'https://example.com/a', name: 'a', title: 'A', description: 'About a.' },
+]
 
 export const WRONG_VALUES: readonly JsonValue[] = [
   null,

@@ -7,9 +7,9 @@ import type { OpenPart } from '../../src/event/shapes.ts'
 import { shortUsage } from '../../src/messages/reply-usage.ts'
 import { toUIMessages } from '../../src/messages/ui/write.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { damaged, OPEN_PARTS } from '../../src/testing/content.ts'
+import { damaged } from '../../src/testing/content.ts'
 import { GRAMMARS } from './grammars.ts'
-import { WRONG_VALUES } from './wrong-parts.ts'
+import { OPEN_PARTS, WRONG_VALUES } from './wrong-parts.ts'
 
 /** Yields copies of the part in which one field, at any depth, has a wrong value. */
 function* wrongParts(part: OpenPart): Generator<OpenPart> {
