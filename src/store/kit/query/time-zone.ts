@@ -26,30 +26,17 @@ const formats = new Map<string, Intl.DateTimeFormat>()
 function formatOf(timeZone: string): Intl.DateTimeFormat {
   const known = formats.get(timeZone)
   if (known !== undefined) return known
-  const numeric = 'numeric'
-  const format = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
-    timeZone,
-    hourCycle: 'h23',
-    era: 'short',
-    year: numeric,
-    month: numeric,
-    day: numeric,
-    hour: numeric,
-    minute: numeric,
-    second: numeric,
-  })
+  const format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
   formats.set(timeZone, format)
   return format
 }
 
 /** Returns how many microseconds a zone is ahead of UTC at an instant (in microseconds since 1970). */
 function offsetAt(timeZone: string, instant: bigint): bigint {
-  const seconds = instant / 1_000_000n
-  const parts: Record<string, string> = {}
-  for (const { type, value } of formatOf(timeZone).formatToParts(Number(seconds) * 1000)) parts[type] = value
-  const year = parts['era']?.startsWith('B') === true ? 1 - Number(parts['year']) : Number(parts['year'])
-  const shown = new Date(0)
-  shown.setUTCFullYear(year, Number(parts['month']) - 1, Number(parts['day']))
-  shown.setUTCHours(Number(parts['hour']), Number(parts['minute']), Number(parts['second']))
-  return (BigInt(shown.getTime()) / 1000n - seconds) * 1_000_000n
+  const parts = formatOf(timeZone).formatToParts(Number(instant / 1_000_000n) * 1000)
+  // Such as GMT-05:00, or GMT-04:56:02 before time zones were introduced.
+  const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''
+  const [hours = 0, minutes = 0, seconds = 0] = (name.match(/\d\d/g) ?? []).map(Number)
+  const offset = BigInt(hours * 3600 + minutes * 60 + seconds) * 1_000_000n
+  return name.includes('-') ? -offset : offset
 }
