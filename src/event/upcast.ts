@@ -44,9 +44,7 @@ const STEMS: Readonly<Record<string, string>> = {
 }
 
 /** Returns the class names of a built-in tool; undefined for any other tool. */
-export function namesOfTool(
-  name: string,
-): { readonly tool: string; readonly action: string; readonly observation: string } | undefined {
+export function namesOfTool(name: string) {
   const stem = Object.hasOwn(STEMS, name)
     ? STEMS[name]
     : name.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())

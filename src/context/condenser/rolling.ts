@@ -199,7 +199,7 @@ function planWithin(state: State, checked: CheckedLimits): ReturnType<typeof pla
 
   const end = usualEnd(state, blocks, first, triggers, checked)
   const worth = Math.max(LEAST, count * checked.minimumProgress)
-  const ways: Way[] = [{ first, end, minForgotten: worth, maxRemaining: Infinity }]
+  const ways = [{ first, end, minForgotten: worth, maxRemaining: Infinity }]
   // The end of the view may be one long unit. Keep it if forgetting the rest is enough.
   if (end === blocks.length)
     ways.unshift({ first, end: end - 1, minForgotten: worth, maxRemaining: checked.maxEvents })
@@ -219,13 +219,6 @@ function planWithin(state: State, checked: CheckedLimits): ReturnType<typeof pla
     if (room > (best?.room ?? 0)) best = planOf(forgotten, triggers, room)
   }
   return best ?? refuse(isOver ? 'over_budget' : 'nothing_to_forget', triggers)
-}
-
-interface Way {
-  readonly first: number
-  readonly end: number
-  readonly minForgotten: number
-  readonly maxRemaining: number
 }
 
 /**

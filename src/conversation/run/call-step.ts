@@ -141,20 +141,11 @@ function appendsOf(yielded: readonly Event[]): readonly (readonly Event[])[] {
   return start <= 0 ? [yielded] : [yielded.slice(0, start), yielded.slice(start)]
 }
 
-interface Appended {
-  readonly events: readonly Event[]
-  readonly after: string | null
-}
-
 /**
  * Appends what a step yielded, and publishes deltas. `after` is the id of HEAD when the step was called. A
  * reply is based on the events up to `after` and on the step's own events directly after it, such as a nudge.
  */
-async function appendPart(
-  run: RunContext,
-  yielded: readonly Event[],
-  after: string | null,
-): Promise<Appended> {
+async function appendPart(run: RunContext, yielded: readonly Event[], after: string | null) {
   const stored = yielded.filter((event) => {
     if (event.kind !== 'StreamingDeltaEvent') return true
     run.publish(event)

@@ -53,17 +53,7 @@ interface Decided {
   readonly decision: AppendDecision
 }
 
-/** The rows to write for appends to one conversation, as arguments of the SQL function `append`. */
-interface Entry {
-  readonly log: SqlRow
-  readonly events: readonly SqlRow[]
-  readonly lanes: readonly SqlRow[]
-  readonly texts: readonly SqlRow[]
-  readonly uses: readonly SqlRow[]
-  readonly strings: readonly LargeString[]
-  /** Characters of the bodies. */
-  readonly size: number
-}
+type Entry = ReturnType<typeof entryOf>
 
 /**
  * True if written; a row if the log has changed; `blobs` if the bytes of long strings are needed; else null.
@@ -329,7 +319,8 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   return append
 }
 
-function entryOf(log: KnownLog, before: LogTip, decided: readonly Decided[], fullText: boolean): Entry {
+/** Returns the rows to write for appends to one conversation, as arguments of the SQL function `append`. */
+function entryOf(log: KnownLog, before: LogTip, decided: readonly Decided[], fullText: boolean) {
   const { conversationId, number, row, tip } = log
   const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
   const decisions = decided.map(({ decision }) => decision)
@@ -370,6 +361,7 @@ function entryOf(log: KnownLog, before: LogTip, decided: readonly Decided[], ful
       : [],
     uses,
     strings: [...strings.values()],
+    /** Characters of the bodies. */
     size: events.reduce((sum, one) => sum + (one.at(-1)?.length ?? 0), 0),
   }
 }

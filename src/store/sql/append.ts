@@ -70,11 +70,7 @@ export const tipValues = ({ version, time, inOrder, head, lane }: LogTip, isSear
     lane?.end ?? null,
   ] as const
 
-export function searchColumns({ event: { fact }, node }: PlacedEvent): {
-  readonly kind: string | null
-  readonly source: string | null
-  readonly message: string | null
-} {
+export function searchColumns({ event: { fact }, node }: PlacedEvent) {
   if (node === null || isQuarantined(fact)) return { kind: null, source: null, message: null }
   const { kind, source } = fact
   return { kind, source: source ?? KINDS[kind].defaultSource, message: messageText(fact) }

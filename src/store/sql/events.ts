@@ -178,10 +178,7 @@ export function eventReads(d: Dialect) {
     return { ...page, items: yield* events(conversationId, whole, refs) }
   }
 
-  function* find(
-    query: CheckedEventQuery,
-    limit: number,
-  ): Work<{ readonly rows: readonly FoundRow[]; readonly log: number }> {
+  function* find(query: CheckedEventQuery, limit: number) {
     const walk = yield* walkOf(query)
     if (walk === null) return { rows: [], log: 0 }
     const { form, parts, path, bounds } = walk

@@ -622,26 +622,19 @@ async function readStream(client: ServerClient, id: string): Promise<Event[]> {
   throw new Error(`The stream of ${id} ended before it had caught up.`)
 }
 
-interface DrivenConversation {
-  readonly id: string
-  readonly sent: {
+const newConversation = (id: string) => ({
+  id,
+  sent: [] as {
     readonly text: string
     readonly isSure: boolean
     readonly begun: number
     readonly ended: number
-  }[]
+  }[],
   /** Logical time of the pause; null if the conversation is not paused. */
-  pausedAt: number | null
-  agentEvents: number | null
-  head: string | null | undefined
-  seen: readonly Event[]
-}
-
-const newConversation = (id: string): DrivenConversation => ({
-  id,
-  sent: [],
-  pausedAt: null,
-  agentEvents: null,
-  head: undefined,
-  seen: [],
+  pausedAt: null as number | null,
+  agentEvents: null as number | null,
+  head: undefined as string | null | undefined,
+  seen: [] as readonly Event[],
 })
+
+type DrivenConversation = ReturnType<typeof newConversation>
