@@ -16,8 +16,13 @@ export function attempt<T>(read: () => T, otherwise: T): T {
 }
 
 /** Returns the value of a JSON text, or undefined if the text is not JSON. */
-export const parseJson = (text: string): JsonValue | undefined =>
-  attempt(() => JSON.parse(text) as JsonValue, undefined)
+export function parseJson(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    return undefined
+  }
+}
 
 /** Returns the first index from `low` that fits, else `high`. If one fits, all later ones must fit. */
 export function firstIndex(low: number, high: number, fits: (index: number) => boolean): number {
