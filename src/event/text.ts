@@ -7,7 +7,7 @@ export function quote(text: string | null): string {
  * White space in JavaScript or Python, for a character class. Python adds U+001C to U+001F and U+0085, and
  * most servers that reject blank text run Python.
  */
-export const SPACES = '\\s\\u0085\\u001c-\\u001f'
+const SPACES = '\\s\\u0085\\u001c-\\u001f'
 
 const INK = new RegExp(`[^${SPACES}]`, 'u')
 

@@ -1,4 +1,4 @@
-import { isWhitespace, SPACES } from '../event/text.ts'
+import { isWhitespace } from '../event/text.ts'
 import { attempt, isObject, parseJson } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
 
@@ -86,12 +86,10 @@ export const actionKind = (name: string): string =>
 
 export { isWhitespace }
 
-const SPACE = /* @__PURE__ */ new RegExp(`[${SPACES}]`, 'u')
-
 /** Removes white space at the end. O(length); a regular expression would be quadratic. */
 export function trimTrailing(text: string): string {
   let end = text.length
-  while (end > 0 && SPACE.test(text.charAt(end - 1))) end -= 1
+  while (end > 0 && isWhitespace(text.charAt(end - 1))) end -= 1
   return text.slice(0, end)
 }
 
