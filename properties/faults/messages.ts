@@ -140,8 +140,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'the parts of a reply are sent in another order',
     file: 'messages/reply-parts.ts',
-    find: 'const ownRefs = isOwn ? refsOf(reply.parts, counts, signedIn(message, limits)) : null',
-    replace: 'const ownRefs = isOwn ? refsOf(null, counts, signedIn(message, limits)) : null',
+    find: 'const ownRefs = isOwn ? refsOf(reply.parts, message, kinds, signedIn(message, limits)) : null',
+    replace: 'const ownRefs = isOwn ? refsOf(null, message, kinds, signedIn(message, limits)) : null',
   },
   {
     name: 'results of a server tool are sent as text in their own grammar',

@@ -29,7 +29,7 @@ export interface Limits extends GrammarKinds {
   /** The kinds of parts that a reply can have, each with a function that returns a part's digest. */
   readonly kinds: Readonly<Partial<Record<PartKind, (part: never) => Digest>>>
   /** Returns the order of a reply's parts. Used when no record of this grammar lists the parts. */
-  readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
+  readonly order: (message: AssistantMessage) => readonly FieldRef[]
   /** Reorders a record's parts, for a provider that rejects other content after a call. */
   readonly arrange?: (
     message: AssistantMessage,
@@ -142,8 +142,6 @@ export interface OtherRef {
 }
 
 export type PartRef = FieldRef | OtherRef
-
-export type PartCounts = Readonly<Partial<Record<PartKind, number>>>
 
 export interface Positions {
   readonly user: boolean

@@ -33,7 +33,6 @@ import type {
   FieldRef,
   Limits,
   OtherRef,
-  PartCounts,
   PartKind,
   PartRef,
   PartsInOrder,
@@ -79,7 +78,7 @@ export const COMMON_KINDS: Limits['kinds'] = {
 
 export const THINKING_LIMITS = {
   kinds: { ...COMMON_KINDS, thinking: thinkingDigest },
-  order: (_: AssistantMessage, counts: PartCounts) => allOf(counts, 'thinking', 'text', 'call'),
+  order: (message: AssistantMessage) => allOf(message, 'thinking', 'text', 'call'),
   hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
 } as const
 
@@ -158,11 +157,11 @@ export function endsInThinking(message: AssistantMessage, refs: readonly PartRef
 export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder {
   const { reply } = message
   const isOwn = reply?.grammar === limits.grammar
-  const counts = countsOf(message, Object.keys(limits.kinds) as PartKind[])
-  const ownRefs = isOwn ? refsOf(reply.parts, counts, signedIn(message, limits)) : null
+  const kinds = Object.keys(limits.kinds) as PartKind[]
+  const ownRefs = isOwn ? refsOf(reply.parts, message, kinds, signedIn(message, limits)) : null
   const refs =
     ownRefs === null
-      ? withPlaceholders(limits.order(message, counts), isOwn ? [] : othersOf(message))
+      ? withPlaceholders(limits.order(message), isOwn ? [] : othersOf(message))
       : ownRefs.flatMap((ref): readonly PartRef[] =>
           ref.kind === 'other' && !isReturnable(limits, ref.value) ? unsent(ref) : [ref],
         )
@@ -191,11 +190,6 @@ export const fieldsOf = /* @__PURE__ */ memoize((message: AssistantMessage) => (
   reasoning: [message, ...message.tool_calls].flatMap((part) => part.responses_reasoning_item ?? []),
 }))
 
-function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCounts {
-  const fields = fieldsOf(message)
-  return Object.fromEntries(kinds.map((kind) => [kind, fields[kind].length]))
-}
-
 export function unsent(ref: OtherRef): OtherRef[] {
   const placeholder = replyPlaceholder(ref.value)
   return placeholder === null ? [] : [{ ...ref, placeholder }]
@@ -206,7 +200,7 @@ function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef;
   const names = new Set(Array.isArray(parts) ? parts.flatMap((part: unknown) => Object.keys(part ?? {})) : [])
   const kinds = PART_KINDS.filter((kind) => names.has(kind))
   let texts = 0
-  return (refsOf(parts, countsOf(message, kinds)) ?? []).flatMap((ref) => {
+  return (refsOf(parts, message, kinds) ?? []).flatMap((ref) => {
     if (ref.kind === 'text') texts += 1
     return ref.kind === 'other' ? unsent(ref).map((sent) => ({ ref: sent, texts })) : []
   })
@@ -274,26 +268,26 @@ const PART_KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning'
  */
 function refsOf(
   parts: unknown,
-  counts: PartCounts,
+  message: AssistantMessage,
+  kinds: readonly PartKind[],
   isSigned: (ref: PartRef) => boolean = () => false,
 ): readonly (FieldRef | OtherRef)[] | null {
   if (!Array.isArray(parts)) return null
   const refs = parts.map(refOf)
-  const { call = 0, reasoning } = counts
-  const named = (kind: PartKind, count: number): number =>
-    call === 0 ? count : Math.max(count, refs.filter((ref) => ref?.kind === kind).length)
-  const whole = {
-    ...counts,
-    call: named('call', call),
-    ...(reasoning !== undefined && { reasoning: named('reasoning', reasoning) }),
+  const fields = fieldsOf(message)
+  const call = kinds.includes('call') ? fields.call.length : 0
+  const namesOf = (kind: PartKind): string[] => {
+    const mayLack = call > 0 && (kind === 'call' || kind === 'reasoning')
+    const named = mayLack ? refs.filter((ref) => ref?.kind === kind).length : 0
+    return Array.from({ length: Math.max(fields[kind].length, named) }, (_, index) => `${kind} ${index}`)
   }
-  const remaining = new Set(allOf(whole, ...PART_KINDS).map(nameOfRef))
+  const remaining = new Set(kinds.flatMap(namesOf))
   const isWhole = refs.every(
-    (ref) => ref !== null && (ref.kind === 'other' || remaining.delete(nameOfRef(ref))),
+    (ref) => ref !== null && (ref.kind === 'other' || remaining.delete(`${ref.kind} ${ref.index}`)),
   )
   if (!isWhole || remaining.size > 0) return null
   const known = refs as (FieldRef | OtherRef)[]
-  if (whole.call === call) return known
+  if (known.every(({ kind, index }) => kind !== 'call' || index < call)) return known
   const last = known.findLastIndex(({ kind, index }) => kind === 'call' && index < call)
   // A signed part after this call is bound to the missing calls.
   return known.flatMap((ref, position) => {
@@ -303,12 +297,11 @@ function refsOf(
   })
 }
 
-const nameOfRef = ({ kind, index }: FieldRef): string => `${kind} ${index}`
-
-export const allOf = (counts: PartCounts, ...kinds: readonly PartKind[]): FieldRef[] =>
-  kinds.flatMap((kind) =>
-    Array.from({ length: counts[kind] ?? 0 }, (_, index): FieldRef => ({ kind, index, more: null })),
-  )
+export const allOf = (message: AssistantMessage, ...kinds: readonly PartKind[]): FieldRef[] =>
+  kinds.flatMap((kind) => {
+    const { length } = fieldsOf(message)[kind]
+    return Array.from({ length }, (_, index): FieldRef => ({ kind, index, more: null }))
+  })
 
 export const hasOthers = (parts: unknown): boolean =>
   Array.isArray(parts) &&

@@ -12,7 +12,7 @@ const TOY = `
 import { defineGrammar } from '../grammar.ts'
 import { argumentObject, halves, type SpokenProvider } from '../provider.ts'
 import { replyEvents } from '../reply.ts'
-import { COMMON_KINDS } from '../reply-parts.ts'
+import { allOf, COMMON_KINDS } from '../reply-parts.ts'
 import { objectsOf, stringOf } from '../text.ts'
 import type { Limits } from '../limits.ts'
 import { replyBlocks, type Writer, writeRequest } from '../write.ts'
@@ -22,8 +22,7 @@ const LIMITS: Limits = {
   callId: { illegal: /[^a-z0-9]/gu, maxLength: 20 }, acceptsImage: () => false,
   parts: { user: false, result: false, kinds: {}, write: () => null },
   kinds: COMMON_KINDS,
-  order: (_, counts) => (['text', 'call'] as const).flatMap((kind) =>
-    Array.from({ length: counts[kind] ?? 0 }, (__, index) => ({ kind, index, more: null }))),
+  order: (message) => allOf(message, 'text', 'call'),
   isSigned: () => false, more: {}, pairOf: () => null, pairs: (turns) => turns,
   hasOutput: ({ texts }) => texts.length > 0,
 }

@@ -112,7 +112,7 @@ export const LIMITS: Limits = {
   acceptsImage: () => true,
   parts: PARTS,
   kinds: COMMON_KINDS,
-  order: (_, counts) => allOf(counts, 'text', 'call'),
+  order: (message) => allOf(message, 'text', 'call'),
   isSigned: () => false,
   more: { text: { type: string }, call: { ...KINDS.tool_calls.more, type: string } },
   pairOf: () => null,

@@ -5,7 +5,7 @@ import { type FileRef, isPdf } from '../files.ts'
 import { memoize } from '../digest.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
-import type { AcceptedKind, FieldRef, Limits, PairHalf, PartCounts, PartTable, Positions } from '../limits.ts'
+import type { AcceptedKind, FieldRef, Limits, PairHalf, PartTable, Positions } from '../limits.ts'
 import {
   absent,
   anything,
@@ -257,12 +257,12 @@ export function isSendable(item: ReasoningItemModel | undefined): boolean {
 }
 
 /** Orders each call after its reasoning, and all texts directly before the first call. */
-function reasoningThenCall(message: AssistantMessage, counts: PartCounts): FieldRef[] {
-  const [reasoning, texts] = [allOf(counts, 'reasoning'), allOf(counts, 'text')]
+function reasoningThenCall(message: AssistantMessage): FieldRef[] {
+  const [reasoning, texts] = [allOf(message, 'reasoning'), allOf(message, 'text')]
   const next = ({ responses_reasoning_item: item }: Pick<AssistantMessage, 'responses_reasoning_item'>) =>
     item === null ? [] : reasoning.splice(0, 1)
   const first = next(message)
-  const calls = allOf(counts, 'call').flatMap((ref) => [
+  const calls = allOf(message, 'call').flatMap((ref) => [
     ...next(message.tool_calls[ref.index] ?? message),
     ...texts.splice(0),
     ref,
