@@ -20,7 +20,7 @@ export interface MaskingOptions {
   readonly placeholder?: string
 }
 
-/** Changing this text changes every cached prefix. */
+/** Text in place of an old result. Changing it changes every cached prefix. */
 const PLACEHOLDER = '[An old result was removed here to save tokens.]'
 
 /**

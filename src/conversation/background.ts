@@ -24,7 +24,7 @@ import { keyedId } from '../event/ids.ts'
 export interface CallCompletion {
   /** Text, images and files for the model. */
   readonly content: string | readonly Content[]
-  /** Default: `done`. */
+  /** Whether the work succeeded. Default: `done`. */
   readonly outcome?: 'done' | 'failed'
 }
 

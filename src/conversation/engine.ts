@@ -60,7 +60,9 @@ export interface Engine {
   readonly size: number
   /** Milliseconds; see `EngineOptions.leaseTtl`. */
   readonly leaseTtl: number
-  /** Creates a conversation. @throws ColloquyError `conversation_exists`, `invalid_id`, `invalid_argument`. */
+  /**
+   * Creates a conversation. @throws ColloquyError `conversation_exists`, `invalid_id`, `invalid_argument`.
+   */
   create(options?: Partial<NewConversation>): Promise<Conversation>
   /** Opens a conversation. Passing its record saves a read. @throws ColloquyError `unknown_conversation`. */
   open(conversation: string | ConversationRecord): Promise<Conversation>
@@ -104,8 +106,8 @@ export interface Engine {
   /**
    * Removes conversations that have not changed for `olderThan` milliseconds of the engine's clock, except
    * the `keepLast` most recently changed. Subagents' conversations are removed with their parent, but forks
-   * are not. A conversation with an active run stays. Only one process at a time removes conversations; other
-   * callers get null. After a crash, another process can continue once `options.leaseTtl` has passed.
+   * are not. A conversation with an active run is kept. Only one process at a time removes conversations;
+   * other callers get null. After a crash, another process can continue once `options.leaseTtl` has passed.
    * O(conversations that the filter scans, and what is removed).
    * @throws ColloquyError `invalid_argument`, `invalid_query`; the reason of `options.signal` if it is
    *   aborted; the errors of `onDelete`.

@@ -222,7 +222,7 @@ export class JobWorker<T extends object> {
     else running.isStale = true
   }
 
-  /** Works on all jobs that are due; resolves when they have begun. O(jobs that are due). */
+  /** Starts all jobs that are due; resolves when they have begun. O(jobs that are due). */
   async startDue(): Promise<void> {
     let due: readonly Job<T>[]
     do {

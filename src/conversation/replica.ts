@@ -35,7 +35,7 @@ export interface Look {
 }
 
 export interface CommitOptions {
-  /** Default: `any`. */
+  /** Length that the log must have. Default: `any`. */
   readonly expected?: ExpectedVersion
   /** Whether to decide again after another writer has appended. Default: false. */
   readonly depends?: boolean
@@ -706,7 +706,7 @@ function foldFacts(state: State, events: readonly StoredEvent[]): State | null {
   }
 }
 
-/** Resolves with the first state that matches, which can be the current one. */
+/** Resolves with the first state that matches, which can be the current state. */
 export async function waitForState(
   replica: Replica,
   fits: (state: State) => boolean,

@@ -255,7 +255,7 @@ export class GrowingText {
     this.#length += text.length
   }
 
-  /** Returns the text from an offset to another. O(k + log n) for k of n pieces. */
+  /** Returns the text between two offsets. O(k + log n) for k of n pieces. */
   slice(from: number, to: number): string {
     if (from >= to) return ''
     const first = firstFrom(this.#pieces, ({ start, text }) => start + text.length <= from)

@@ -86,7 +86,7 @@ function keysIn(text: string): number {
   return count
 }
 
-/** Does not use recursion, because a deeply nested value would overflow the stack. */
+/** Counts keys at all depths, without recursion: a deeply nested value would overflow the stack. */
 function countKeys(value: object): number {
   let count = 0
   const pending = [value]

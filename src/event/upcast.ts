@@ -116,7 +116,7 @@ function withKind(payload: JsonObject, event: JsonObject, part: 'action' | 'obse
   return names === undefined ? payload : { ...payload, kind: names[part] }
 }
 
-/** Does not set `is_error`, because an exit code is not an error of the tool. */
+/** Makes `content` of terminal output. Does not set `is_error`: an exit code is not an error of the tool. */
 function printed(observation: JsonObject): JsonObject {
   const { kind, content, stdout = null, stderr = null } = observation
   if (kind !== 'TerminalObservation' || content !== undefined) return observation

@@ -332,7 +332,7 @@ interface RequestPoint {
   readonly suspects: readonly Checkpoint[]
 }
 
-/** Requests on HEAD's branch that do not extend the previous one. */
+/** Requests on HEAD's branch that do not extend the previous request. */
 function* prefixFindings({ state, grammars: [grammar], messages }: Scene): IterableIterator<FindingDraft> {
   if (grammar === undefined) return
   for (const point of changedRequests(state).slice(-MAX_CHANGES)) {

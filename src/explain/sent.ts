@@ -13,7 +13,7 @@ import { findUnit, type Subject } from './subject.ts'
 export interface SentOptions extends Omit<FitOptions, 'write'> {
   /** Maximum tokens of a request, as for `fitToBudget`. Default: unlimited. */
   readonly budget?: number
-  /** Default: `estimateTokens`. */
+  /** Counts the tokens of messages. Default: `estimateTokens`. */
   readonly count?: CountTokens
   /** Shortens old results, as `observationMasking` does. Default: none. */
   readonly mask?: (messages: readonly NeutralMessage[]) => readonly NeutralMessage[]

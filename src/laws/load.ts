@@ -29,7 +29,7 @@ function loadedFrom(item: unknown): Loaded | null {
   return { fact: quarantinedFrom(fact) ?? loadValue(fact).fact, upcasts, warnings }
 }
 
-/** Reads each field once, because it may be a getter. */
+/** Returns a quarantined line. Reads each field once, because it may be a getter. */
 function quarantinedFrom(item: unknown): Quarantined | null {
   if (!isRecord(item) || item['quarantined'] !== true) return null
   const { raw, id, parent_id, event_kind: kind } = item

@@ -54,7 +54,7 @@ export function memoize<Of extends object, T extends object | string | null>(
 /** Matches an escaped lone surrogate in the output of `JSON.stringify`. */
 const LONE = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/
 
-/** Returns a value's JSON; null if it is nested too deep or has a lone surrogate. O(size) the first time. */
+/** Returns a value's JSON; null if nested too deeply or with a lone surrogate. O(size) the first time. */
 export const jsonOf = /* @__PURE__ */ memoize((value: object): string | null => {
   const json = attempt(() => JSON.stringify(value), null)
   return json === null || LONE.test(json) ? null : json

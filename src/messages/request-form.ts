@@ -39,7 +39,7 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Does not convert an object, because it may have no usable `toString`. */
+/** Names a value in a message. Does not convert an object, which may have no usable `toString`. */
 export const label = (value: unknown): string =>
   typeof value === 'object' ? 'an object or null' : String(value)
 
@@ -241,7 +241,7 @@ interface Visit {
   readonly isCycle: boolean
 }
 
-/** This is not a generator, because nested generators cost O(depth) per value. */
+/** Visits all values. Not a generator, because nested generators cost O(depth) per value. */
 function walk(root: unknown, rootPath: string, visit: (visited: Visit) => void): void {
   const ancestors = new Set<unknown>()
   const walkFrom = (value: unknown, path: string, name: string): void => {

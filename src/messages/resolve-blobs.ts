@@ -3,7 +3,7 @@ import { BLOB_TEXT } from '../event/text.ts'
 
 /**
  * Returns messages in which long strings replace the references to them. Each string is read once. A
- * reference stays if `read` returns null. Never changes its input. O(size + bytes of the strings).
+ * reference remains if `read` returns null. Never changes its input. O(size + bytes of the strings).
  * @param read reads a string by its hash, as `blobReader` of the store kit does for one conversation
  * @example
  * const hash = 'ab'.repeat(32)

@@ -19,7 +19,7 @@ export interface Shape<T> {
 
 type Kind = 'string' | 'boolean' | 'integer' | 'object'
 
-/** Each method returns true if the value fits. */
+/** Compares values with shapes. Each method returns true if the value fits. */
 export interface Judge {
   readonly kind: (name: Kind, value: unknown) => boolean
   readonly one: (values: readonly unknown[], value: unknown) => boolean
@@ -87,7 +87,7 @@ export const listOf =
     judge?.list(shape, value) ??
     (Array.isArray(value) && value.length >= minimum && value.every((item) => shape(item)))
 
-/** No judge accepts a map, because the AI SDK, which alone has maps, has no rules. */
+/** An object with any keys. No judge accepts it: only the AI SDK has maps, and it has no rules. */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value): value is Record<string, T> =>

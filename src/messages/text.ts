@@ -18,8 +18,8 @@ export function argumentText(written: string): string {
 }
 
 /**
- * Returns arguments as an object: `{}` if blank or `null`, wrapped in `_raw` if they are not an object or are nested
- * more than 512 levels deep. O(length).
+ * Returns arguments as an object: `{}` if blank or `null`, wrapped in `_raw` if they are not an object or are
+ * nested more than 512 levels deep. O(length).
  * @example
  * argumentObject('[1]') // { _raw: '[1]' }
  */
@@ -31,15 +31,15 @@ export function argumentObject(written: string): JsonObject {
 }
 
 /**
- * Returns arguments for a tool: `{}` if blank or `null`; null if they are not a JSON object or are nested too deep to
- * write again. `object` is the object that was written as this text, if known. O(length).
+ * Returns arguments for a tool: `{}` if blank or `null`; null if they are not a JSON object or are nested too
+ * deeply to write again. `object` is the object that was written as this text, if known. O(length).
  * @example
  * readArguments('{"a": 1}') // { a: 1 }
  * readArguments('[1]') // null
  */
 export function readArguments(text: string, object: JsonObject | null = null): JsonObject | null {
   const parsed = object ?? parseObject(unwrap(text))
-  // A short text cannot be nested too deep.
+  // A short text cannot be nested too deeply.
   return parsed === null || (text.length > MAX_DEPTH && isDeep(parsed)) ? null : parsed
 }
 
@@ -48,7 +48,10 @@ function parseObject(text: string): JsonObject | null {
   return isObject(value) ? value : null
 }
 
-/** Decodes arguments that a server encoded once more, as a JSON string. Returns `{}` for blank text and `null`. */
+/**
+ * Decodes arguments that a server encoded once more, as a JSON string. Returns `{}` for blank text and
+ * `null`.
+ */
 function unwrap(text: string): string {
   if (isWhitespace(text.replace('null', ''))) return '{}'
   const inner = text.startsWith('"') ? parseJson(text) : null
@@ -122,7 +125,7 @@ export function textOfInput(value: unknown): string {
   return attempt(() => JSON.stringify(value ?? {}), TOO_DEEP)
 }
 
-/** Invalid JSON in place of an input nested too deep, so that the call is not executed. */
+/** Invalid JSON in place of an input nested too deeply, so that the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
 
 /** Removes null fields and empty texts, which could overwrite values of earlier stream events. */

@@ -353,7 +353,7 @@ interface ReplyStep {
   usage: RawObject | null
 }
 
-/** `isCounted`: whether the line's token count belongs to a reply or repeats the previous count. */
+/** A step. `isCounted`: whether the line's token count belongs to a reply or repeats the previous count. */
 export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([

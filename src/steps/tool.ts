@@ -152,7 +152,7 @@ export interface StepTool {
 export interface ProviderTool {
   readonly execute?: StepTool['execute']
   readonly repeatable?: boolean
-  /** Without `execute`, this is a field of the provider, such as the background of a generated image. */
+  /** Without `execute`, a field of the provider, such as an image's background; else as in `StepTool`. */
   readonly background?: unknown
   readonly resume?: StepTool['resume']
   readonly parameters?: never

@@ -374,7 +374,7 @@ class Server {
   }
 }
 
-/** `action` is null if the arguments are invalid. */
+/** A call to write. `action` is null if the arguments are invalid. */
 interface PlannedCall {
   readonly tool: string
   readonly action: Action | null

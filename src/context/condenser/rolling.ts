@@ -22,7 +22,7 @@ import { checkBudget, type SummaryBudget, type SummaryRequest, summaryRequest } 
 export interface CondensationLimits extends Permissions {
   /** Maximum number of events in the view. A longer view is cut to about half the maximum. Default: 240. */
   readonly maxEvents?: number
-  /** Maximum tokens of a request. A longer one is cut to about half the maximum. Default: unlimited. */
+  /** Maximum tokens of a request. A longer request is cut to about half the maximum. Default: unlimited. */
   readonly maxTokens?: number
   /** Counts tokens. Default: `estimateTokens`. */
   readonly count?: CountTokens

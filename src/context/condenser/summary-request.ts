@@ -63,8 +63,8 @@ export function summaryRequest(
 }
 
 /**
- * If a text's limit is below this length, the text is cut without a notice, because the notice would fill
- * most of the limit.
+ * Minimum limit of a text that is cut with a notice. For a lower limit, the notice is omitted, because it
+ * would fill most of the limit.
  */
 const SHORT_LENGTH = 120
 

@@ -14,9 +14,10 @@ interface SecretForm {
 }
 
 /**
- * Each pattern takes at most a few hundred steps from any position. An unbounded repetition is at the end of
- * the pattern, or after a lookbehind that excludes the repetition's characters. Such a repetition is written
- * `xx*` or `x{8}x*`, not `x+` or `x{8,}`, because engines keep counted steps on the stack.
+ * Patterns of known secrets. Each takes at most a few hundred steps from any position. An unbounded
+ * repetition is at the end of the pattern, or after a lookbehind that excludes the repetition's characters.
+ * Such a repetition is written `xx*` or `x{8}x*`, not `x+` or `x{8,}`, because engines keep counted steps on
+ * the stack.
  */
 const FORMS = [
   {

@@ -1,4 +1,4 @@
-/** Equal secrets have equal masks. A mask reveals nothing about the secret, not even its length. */
+/** Makes masks. Equal secrets have equal masks. A mask does not show the secret, nor its length. */
 
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'

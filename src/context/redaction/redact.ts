@@ -217,7 +217,7 @@ const OPEN_FIELDS = [
   'rejection_reason',
 ] as const satisfies readonly EventField[]
 
-/** If the tables below lack a field, the code does not compile. */
+/** A field of an event. If the tables below lack a field, the code does not compile. */
 type EventField = { [K in EventKind]: keyof EventOf<K> }[EventKind]
 
 /** Fields that stay: ids, references, enums and numbers. */
@@ -277,11 +277,11 @@ function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => bo
  * Masks every secret in a fact's texts, keys and nested JSON, and in numbers in fields that accept any value.
  * Returns the same object if it has no secret, else a frozen copy. Masking twice changes nothing. O(size).
  *
- * Ids, references, kinds, roles, times, enums, token ids, and the names of required fields stay. So the log
- * keeps its view, its pairs of call and result, and its status, and events and JSON arguments remain valid. A
- * signature covers the whole reply. So a masked reply loses all its signatures, its `encrypted_content`
- * becomes null, and only the kinds of its `parts` are kept. For a reply of several events use `redactLog`; a
- * redacting store does this within one append.
+ * Ids, references, kinds, roles, times, enums, token ids, and the names of required fields do not change. So
+ * the log keeps its view, its pairs of call and result, and its status, and events and JSON arguments remain
+ * valid. A signature covers the whole reply. So a masked reply loses all its signatures, its
+ * `encrypted_content` becomes null, and only the kinds of its `parts` are kept. For a reply of several events
+ * use `redactLog`; a redacting store does this within one append.
  * @example
  * const rules = redactionRules({ fields: ['password'] })
  * const error = { kind: 'AgentErrorEvent', tool_name: 'login', tool_call_id: 'c', error: '{"password":"hunter2"}' }

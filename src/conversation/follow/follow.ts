@@ -74,7 +74,7 @@ class Share {
   #share = 0
   #live = 0
   /**
-   * Until this time of `performance.now()`, shards may still become free, because the number of processes has
+   * Time of `performance.now()` until which shards may become free, because the number of processes has
    * changed.
    */
   #unsettledUntil = 0

@@ -27,7 +27,7 @@ export interface HookOutcome {
   readonly additionalContext?: string
   /** Whether the hook succeeded. Default: true if the exit code is 0. */
   readonly success?: boolean
-  /** Default: 2 when the hook blocks, 1 when `success` is false, else 0. */
+  /** Exit code for the log. Default: 2 when the hook blocks, 1 when `success` is false, else 0. */
   readonly exitCode?: number
   readonly stdout?: string
   readonly stderr?: string

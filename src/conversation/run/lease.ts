@@ -94,7 +94,7 @@ export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
-/** Maximum number of waits for a brief lease. After them, about two seconds, its owner is probably dead. */
+/** Maximum number of waits for a brief lease. After all waits (about 2 s), its owner is probably dead. */
 const MAX_WAITS = 50
 
 async function acquire(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {

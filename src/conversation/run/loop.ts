@@ -277,7 +277,7 @@ async function nextLease(
 }
 
 /**
- * Waits until the state is not quiet, or on abort. Returns true earlier if the process that works on a call
+ * Waits until `isQuiet` is false, or on abort. Returns true earlier if the process that works on a call
  * has died: a live process renews the call's job before it expires.
  */
 async function waitForWork(

@@ -237,7 +237,7 @@ const BLOCK = 2
 
 const NO_CODE = -1
 
-/** A decision to ask the user blocks, because the user cannot be asked while a hook runs. */
+/** Decisions that block. `ask` blocks, because the user cannot be asked while a hook runs. */
 const BLOCKING = ['block', 'deny', 'ask']
 
 function hookOutcome(ended: Ended, command: Command, on: HookEventType): HookOutcome {

@@ -1,6 +1,6 @@
 import { firstIndex } from '../../event/json.ts'
 
-/** Every 16th timestamp is stored in full, so that a lookup reads at most 16. */
+/** Distance of timestamps that are stored in full, so that a lookup reads at most 16. */
 const RESTART = 16
 const NO_CODE = 255
 
@@ -64,7 +64,7 @@ export class Times {
   }
 }
 
-/** `UTF_16` is for a column that has a lone surrogate, which UTF-8 cannot represent. */
+/** Encodings of a column. `UTF_16`: the column has a lone surrogate, which UTF-8 cannot represent. */
 const UTF_8 = 0
 const UTF_16 = 1
 

@@ -43,7 +43,7 @@ const fileData = byType({ data: { data: base64 }, text: { text: visibleText }, r
 
 const file = { type: oneOf('file'), mediaType, filename: optional(text) }
 
-/** The SDK accepts an address as a string only in a user's file; elsewhere it requires a URL object. */
+/** A user's file. Only here, the SDK accepts an address as a string; elsewhere it requires a URL object. */
 const userFile = record({ ...file, data: either([fileData, base64, webUrl]), ...options })
 
 const custom = record({ type: oneOf('custom'), ...options })

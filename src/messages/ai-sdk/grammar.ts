@@ -1,4 +1,7 @@
-/** This grammar has no fake provider, and no rules, because the `ai` package checks messages itself. */
+/**
+ * The AI SDK's grammar. It has no fake provider, and no rules, because the `ai` package checks messages
+ * itself.
+ */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'

@@ -88,7 +88,7 @@ const BROWSER_STATE = {
   ),
 } as const
 
-/** These fields include no cache marks, because only the writer assigns and counts them. */
+/** Fields of user messages. Cache marks are missing, because only the writer assigns and counts them. */
 export const USER_FIELDS = {
   text: TEXT,
   image: IMAGE,

@@ -13,7 +13,7 @@ const stopReasonOf = (contents: readonly Wire[], about: ReplyAbout): string =>
 
 const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
 
-/** Only calls and their results have a start event. */
+/** Returns the stream events of a block. Only calls and their results have a start event. */
 function eventsOf(block: Wire, contentBlockIndex: number): readonly Wire[] {
   const { start, deltas } = spoken(block, DELTAS)
   const isAnnounced = (start['toolUse'] ?? start['toolResult']) !== undefined

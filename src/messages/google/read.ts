@@ -49,7 +49,7 @@ const newObject = (): Record<string, unknown> => Object.create(null) as Record<s
  */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
-/** Maximum length of a JSON path. Longer paths could nest arguments too deep to be written. */
+/** Maximum length of a JSON path. Longer paths could nest arguments too deeply to be written. */
 const MAX_PATH_LENGTH = 4096
 
 function readPath(text: string): Path | null {

@@ -118,7 +118,7 @@ function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject
   return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest
 }
 
-/** Writes the images after the text, even if the tool returned an image first. */
+/** Writes a result. Images follow the text, even if the tool returned an image first. */
 function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): GooglePart {
   const text = joinTexts(pieces.filter(isText))
   const images = pieces.flatMap((piece) =>

@@ -28,11 +28,11 @@ const stored = shapesOf(storedFields(KINDS), open)
 const step = byKey('type', { ...shapesOf(STEPS, record), ...stored }) as Shape<InteractionsStep>
 const shape = record({ system_instruction: optional(string), input: listOf(step) })
 
-/** A text. */
+/** A text content of a step. */
 export type InteractionsText = Typed<Pick<typeof contents, 'text'>>
 /** A file, as base64 or by its address. */
 export type InteractionsMedia = Typed<Omit<typeof contents, 'text'>>
-/** A content of a step: a text or a file. */
+/** A part of a step's content: a text or a file. */
 export type InteractionsContent = ShapeOf<typeof content>
 /** A step of a request. Steps of the provider's own tools are sent back unchanged. */
 export type InteractionsStep = Typed<typeof STEPS>

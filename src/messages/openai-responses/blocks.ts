@@ -146,7 +146,7 @@ function write({ from, name, mediaType }: FileRef): JsonObject | null {
   }
 }
 
-/** The provider rejects unfinished items. */
+/** Status of a finished item: the provider rejects unfinished items. */
 const ended = /* @__PURE__ */ where(string, (status) => !/(?:ing|in_progress)$/.test(status))
 const MCP = { id: id, server_label: string, name: string, arguments: string } as const
 const SEARCH = {

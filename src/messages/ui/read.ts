@@ -23,7 +23,7 @@ interface ClientMessage {
 export function fromUIMessage(message: ClientMessage): MessageEvent {
   const { id, role, parts } = objectOf(message)
   if (role !== 'user') throw invalid('its `role` must be `user`')
-  if (!Array.isArray(parts)) throw invalid('parts must be a list')
+  if (!Array.isArray(parts)) throw invalid('`parts` must be a list')
   const content = parts.flatMap((part) => uiPartContent(objectOf(part)))
   if (content.length === 0) throw invalid('it has neither text nor files')
   const llm_message = { role: 'user' as const, content }

@@ -65,7 +65,7 @@ const owner = optional(text())
 /** `true` selects only archived conversations, `false` only unarchived ones. Default: all. */
 const archived = optional(boolean())
 
-/** Some clients send this parameter. It is ignored, because responses never contain skills. */
+/** A parameter that some clients send. It is ignored, because responses never contain skills. */
 const include_skills = withDefault(boolean(), false)
 
 const order = oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC'])

@@ -26,8 +26,8 @@ export const LIVE_QUERY = {
 } as const
 
 /**
- * `after_event_id` and `after` take precedence over `resend_mode`. If a request has both `after_event_id` and
- * `after`, the event must be at position `after`.
+ * Where a stream starts. `after_event_id` and `after` take precedence over `resend_mode`. If a request has
+ * both `after_event_id` and `after`, the event must be at position `after`.
  */
 export type StartValues = Omit<ValuesOf<typeof LIVE_QUERY>, 'format' | 'blobs'>
 
@@ -62,8 +62,8 @@ export async function startAfter(
 }
 
 /**
- * Returns the first position whose event has this time or a later one. Reads all such events, because the times
- * in a log may decrease.
+ * Returns the first position whose event has this time or a later one. Reads all such events, because the
+ * times in a log may decrease.
  */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1

@@ -28,7 +28,7 @@ export interface FileEntry {
 export interface CommandOutput {
   /** -1 for a command that was ended by its timeout, by the caller or by a signal. */
   readonly exit_code: number
-  /** Only the end of long output. */
+  /** The output; of a long output, only the end. */
   readonly stdout: string
   readonly stderr: string
 }

@@ -25,7 +25,7 @@ export interface ConversationRecord {
   /** Status that `setStatus` or the creation recorded last, or null. The log may be newer. */
   readonly status: string | null
   readonly createdAt: string
-  /** Time of creation, of the last append or of the last `updateConversation`. Never decreases. */
+  /** Time of the last append or `updateConversation`, or else of the creation. Never decreases. */
   readonly updatedAt: string
   /** Number of entries in the log. */
   readonly version: number
@@ -92,7 +92,7 @@ export interface ConversationFilter {
 export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
 
 export interface ConversationQuery extends ConversationFilter {
-  /** Default: created_at_desc. */
+  /** Order of the list. Default: `created_at_desc`. */
   readonly order?: ConversationOrder
   readonly cursor?: string
   readonly limit?: number

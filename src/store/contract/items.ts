@@ -45,7 +45,7 @@ export interface ItemQuery {
   readonly from?: string
   /** Only items whose key `by` sorts before this text. Without `by`, the id is compared. */
   readonly below?: string
-  /** Default: false. */
+  /** Whether the order is descending. Default: false. */
   readonly descending?: boolean
   readonly cursor?: string
   readonly limit?: number

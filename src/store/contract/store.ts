@@ -303,7 +303,7 @@ export interface DisposableStore extends Store {
 export interface ReadOptions {
   /** Position of the first fact. Default: 0, or the last position when reading backward. */
   readonly from?: number
-  /** Default: forward. */
+  /** Direction in which positions are read. Default: `forward`. */
   readonly direction?: 'forward' | 'backward'
   /** Maximum number of facts, 1 or more. Default: 1,000. */
   readonly limit?: number

@@ -26,7 +26,7 @@ export interface Kept {
   lease: Lease | null
   generation: number
   readonly feedStart: number
-  /** No other code holds these arrays. */
+  /** Parts of the snapshot, by number. No other code holds these arrays. */
   readonly snapshot: Map<number, Uint8Array>
 }
 

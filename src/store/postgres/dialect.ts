@@ -281,7 +281,7 @@ export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPag
   )
 }
 
-/** Reads each part as a range of the primary key, whatever the planner estimates. */
+/** SQL that reads each part as a range of the primary key, whatever the planner estimates. */
 const eventsOfParts = (
   schema: string,
   parts: readonly FeedPart[],

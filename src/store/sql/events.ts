@@ -33,7 +33,7 @@ export const EVENT_COLUMNS =
 /** Maximum bytes of a body that is read with its page; larger bodies are read in a second statement. */
 const LARGE_BODY = 2 ** 16
 
-/** `body` is null for a large body. */
+/** A row that a search found. `body` is null for a large body. */
 type FoundRow = Omit<EventRow, 'body'> & { readonly body: string | null; readonly bytes: number }
 
 const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]

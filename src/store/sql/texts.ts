@@ -247,7 +247,7 @@ interface RankedRow extends HitRow {
   readonly count: Bigint
 }
 
-/** Milliseconds from an append to the work on the index, and from a failure to the retry. */
+/** Milliseconds from an append to its indexing, and from a failure to the retry. */
 const [IDLE, AFTER_FAULT] = [200, 5_000]
 
 const MANY = 256

@@ -207,7 +207,7 @@ function isCreated(connection: Connection): boolean {
   )
 }
 
-/** `returnsRows`: drivers reject `all` for a statement that returns no rows. */
+/** A statement. `returnsRows`: drivers reject `all` for a statement that returns no rows. */
 interface Prepared {
   readonly statement: SqliteStatement
   readonly returnsRows: boolean

@@ -218,7 +218,7 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** If the log or the lease is not as assumed, or if the id exists, sets `log` to null and so fails. */
+/** Fails, by a null in `log`, if the log or the lease is not as assumed, or if the id exists. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
@@ -445,7 +445,7 @@ const IS_BEHIND = `SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 A
 const FEED_EVENTS = `SELECT ${EVENT_COLUMNS}, e.number FROM json_each(?) AS listed
   CROSS JOIN colloquy_event AS e ON e.number = listed.value`
 
-/** Each call of `trim` continues where the previous call stopped. */
+/** Trims the feed. Each call of `trim` continues where the previous call stopped. */
 export function feedTrimmer(keep: number): FeedTrimmer {
   let from = 0
   const findEnd = function* (): Work<number> {

@@ -28,7 +28,7 @@ export class Output {
   readonly #limit: number
   #text = ''
 
-  /** @param limit maximum number of characters */
+  /** @param limit maximum number of characters, counted from the end */
   constructor(limit: number) {
     this.#limit = limit
   }
@@ -107,7 +107,7 @@ export class Group {
     return attempt(() => process.kill(-this.#pid, signal), false)
   }
 
-  /** Sends SIGTERM, and SIGKILL after `killTimeout` milliseconds. Then waits at most 2 s for the end. */
+  /** Sends SIGTERM, and SIGKILL after `killTimeout` milliseconds. Then waits at most 2 s for the group. */
   async end(killTimeout: number): Promise<void> {
     this.signal('SIGTERM')
     // A paused group does not handle signals.

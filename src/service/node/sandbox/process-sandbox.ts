@@ -34,7 +34,7 @@ interface ProcessSandboxParts {
 /** Durations in milliseconds. */
 export interface Times {
   readonly start: number
-  /** Time between two health checks. */
+  /** Milliseconds between two health checks. */
   readonly look: number
   readonly response: number
   readonly killTimeout: number

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../../../event/shapes.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether an event equals the stored one (law S). Ignores key order, `ReplyRecord`, and fields that `input`
+ * Whether an event equals the stored event (law S). Ignores key order, `ReplyRecord`, and fields that `input`
  * omits. A field that only `stored` omits counts as its default, or as null if it has none. Quarantined lines
  * compare by text. O(size).
  */
