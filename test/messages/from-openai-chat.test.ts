@@ -236,6 +236,16 @@ describe('collectOpenAIChat', () => {
     expect(end()).toEqual(replied({ content: 'x', reasoning_details: items }))
   })
 
+  it('reads the id and the model from the first chunk that has them', () => {
+    const { push, end } = collectOpenAIChat()
+    push({ id: '', created: 0, model: '', object: '', choices: [], prompt_filter_results: [] })
+    push({ ...chunk({ content: 'x' }), id: 'c1', model: 'gpt-6' })
+    push({ ...chunk({}, 'stop'), id: 'c2', model: 'other' })
+    expect(end().events).toMatchObject([
+      { llm_response_id: 'c1', llm_message: { reply: { model: 'gpt-6' } } },
+    ])
+  })
+
   it('adds the creation time to the ids of Ollama, which repeat', () => {
     const { push, end } = collectOpenAIChat()
     push({ ...chunk({ content: 'x' }, 'stop'), id: 'chatcmpl-512', created: 1_764_100_000 })

@@ -121,11 +121,9 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   }
 
   const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
-    about = {
-      id: about['id'] ?? chunk['id'],
-      created: about['created'] ?? chunk['created'],
-      model: about['model'] ?? chunk['model'],
-    }
+    const { id, created, model } = chunk
+    // The first chunk of Azure has empty texts.
+    about = { ...withoutEmpty({ id, created, model }), ...about }
     const choices = objectsOf(chunk['choices'])
     const choice = choices.find(({ index }) => (index ?? 0) === 0) ?? {}
     // Some gateways send more chunks without choices after the usage, for example with the cost.
