@@ -89,16 +89,15 @@ function replyItems(
         addReasoning(reasoningOf(value), position)
         continue
       }
-      let replacement: string | null | undefined = placeholder
       let sent: JsonObject | null = null
       if (placeholder === null) {
         if (isSealed(LIMITS, value) && !keepsSigned) continue
         sent = withLegalId(value, mayName)
         const pair = LIMITS.pairOf(value)
         if (pair !== null) onHalf(pair.id, sent !== null)
-        replacement = unsent(ref)[0]?.placeholder
       }
       if (sent === null) {
+        const replacement = placeholder ?? unsent(ref)[0]?.placeholder
         if (replacement) texts.push({ piece: textPiece(replacement), more: null })
         continue
       }
@@ -144,16 +143,18 @@ function messageItem(
     phase === 'commentary' || phase === 'final_answer' ? { phase: phase as ResponsesPhase } : {}
   const isLong = mayName(id)
   const digests = texts.map(({ piece, more }) => digestWith(pieceDigest(piece), more))
-  const ends = { type: 'message', role: 'assistant' } as const
-  const block: ResponsesItem = isLong
-    ? {
-        ...ends,
-        id: String(id),
-        status: status === 'incomplete' ? status : 'completed',
-        content: texts.map(outputPart),
-        ...phaseFields,
-      }
-    : { ...ends, content: joinTexts(texts.map(({ piece }) => piece)), ...phaseFields }
+  const block: ResponsesItem = {
+    type: 'message',
+    role: 'assistant',
+    ...(isLong
+      ? {
+          id: String(id),
+          status: status === 'incomplete' ? status : 'completed',
+          content: texts.map(outputPart),
+        }
+      : { content: joinTexts(texts.map(({ piece }) => piece)) }),
+    ...phaseFields,
+  }
   return { block, digest: () => digestOfAll('message', digestOf(isLong ? String(id) : ''), ...digests) }
 }
 
@@ -286,11 +287,10 @@ function start(input: ResponsesItem[], newMap: NewMap) {
         (id, isSent) => (pairs.get(id) === !isSent ? split : pairs).set(id, isSent),
       )
       calls = written.calls
-      for (const { call } of turn.results.filter(isWaiting))
-        working.set(call.source.id, [
-          ...(working.get(call.source.id) ?? []),
-          calls.get(call) as ResponsesItem,
-        ])
+      for (const { call } of turn.results.filter(isWaiting)) {
+        const { id } = call.source
+        working.set(id, [...(working.get(id) ?? []), calls.get(call) as ResponsesItem])
+      }
       return written.items
     },
     result: (result: Result) =>
@@ -309,7 +309,7 @@ function start(input: ResponsesItem[], newMap: NewMap) {
         })
       else if (role === 'user') {
         const completes = turn?.role === 'user' ? turn.completes : undefined
-        const waiting = completes === undefined ? [] : (working.get(completes.callId) ?? [])
+        const waiting = working.get(completes?.callId) ?? []
         const call = waiting.at(-1)
         if (completes === undefined || call === undefined)
           input.push(...userItems(blocks as Piece[], requests))
