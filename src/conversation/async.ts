@@ -95,6 +95,24 @@ export function delayAfter(
   return delay / 2 + Math.random() * (delay / 2)
 }
 
+/**
+ * Begins a generator whose `return` aborts its signal. Otherwise, a `return` during a `next` would wait for
+ * the next item.
+ */
+export function returnable<T>(
+  signal: AbortSignal,
+  begin: (signal: AbortSignal) => AsyncGenerator<T, void, undefined>,
+): AsyncGenerator<T, void, undefined> {
+  const ended = new AbortController()
+  const items = begin(AbortSignal.any([signal, ended.signal]))
+  const end = items.return.bind(items)
+  items.return = (value) => {
+    ended.abort()
+    return end(value)
+  }
+  return items
+}
+
 export const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
@@ -113,10 +131,7 @@ export function eventResponse(
   end: string | null,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
-  const disconnected = new AbortController()
-  const events = eventsUntil(
-    signal === undefined ? disconnected.signal : AbortSignal.any([disconnected.signal, signal]),
-  )
+  const events = returnable(signal ?? AbortSignal.any([]), eventsUntil)
   const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -126,7 +141,6 @@ export function eventResponse(
       if (done === true) controller.close()
     },
     async cancel() {
-      disconnected.abort()
       await events.return()
     },
   })

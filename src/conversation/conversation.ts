@@ -25,6 +25,7 @@ import {
   policyUpdate,
 } from './decide.ts'
 import { keyedId } from '../event/ids.ts'
+import { returnable } from './async.ts'
 import { checkDelta, checkEvents } from './stamp.ts'
 import { type ForkOptions, planFork, writeFork } from './fork.ts'
 import {
@@ -384,7 +385,9 @@ export class Conversation {
    * await engine.close()
    */
   subscribe(options: SubscribeOptions = {}): AsyncGenerator<SubscriptionItem, void, undefined> {
-    return subscribe(this.#engine, this.id, { ...options, signal: this.#orClosing(options.signal) })
+    return returnable(this.#orClosing(options.signal), (signal) =>
+      subscribe(this.#engine, this.id, { ...options, signal }),
+    )
   }
 
   /**
@@ -419,11 +422,18 @@ export class Conversation {
   run(step: Step, options: RunOptions = {}): Run {
     const begin = Promise.withResolvers<number>()
     const result = this.#run(step, options, begin.resolve)
-    return Object.assign(result, { [Symbol.asyncIterator]: () => this.#itemsOf(result, begin.promise) })
+    return Object.assign(result, {
+      [Symbol.asyncIterator]: () =>
+        returnable(AbortSignal.any([]), (left) => this.#itemsOf(result, begin.promise, left)),
+    })
   }
 
-  /** Yields the items of a run up to its last event. @throws the error of the run. */
-  async *#itemsOf(result: Promise<RunResult>, begin: Promise<number>): AsyncGenerator<RunItem> {
+  /** Yields the items of a run up to its last event, or until `left` is aborted. @throws the run's error. */
+  async *#itemsOf(
+    result: Promise<RunResult>,
+    begin: Promise<number>,
+    left: AbortSignal,
+  ): AsyncGenerator<RunItem, void, undefined> {
     const stop = new AbortController()
     let last = (await Promise.race([begin, result.then(() => 0)])) - 1
     let end = Infinity
@@ -434,13 +444,14 @@ export class Conversation {
         if (last >= end) stop.abort()
       })
       .catch(() => stop.abort())
+    const signal = AbortSignal.any([stop.signal, left])
     if (last < end)
-      for await (const item of this.subscribe({ after: last, signal: stop.signal })) {
+      for await (const item of this.subscribe({ after: last, signal })) {
         if (item.type !== 'caught_up') yield item
         if (item.type === 'event') last = item.seq
         if (last >= end) break
       }
-    await result
+    if (!left.aborted) await result
   }
 
   async #run(step: Step, options: RunOptions, begin: (length: number) => void): Promise<RunResult> {
@@ -546,7 +557,9 @@ export class Conversation {
   subscribeTree(
     options: Pick<SubscribeOptions, 'signal'> = {},
   ): AsyncGenerator<TreeSubscriptionItem, void, undefined> {
-    return subscribeTree(this.#engine, this.id, { ...options, signal: this.#orClosing(options.signal) })
+    return returnable(this.#orClosing(options.signal), (signal) =>
+      subscribeTree(this.#engine, this.id, { ...options, signal }),
+    )
   }
 
   /** Deletes the conversation with its log and subagents; ends their runs. Returns false if it is unknown. */

@@ -340,3 +340,39 @@ it('continues after any item whose position and id it receives, even a line with
   expect(fromStart[0]).toMatchObject({ type: 'event', seq: 0 })
   await engine.close()
 })
+
+it('streams of items can be cancelled while they wait for an item', async () => {
+  const engine = createEngine({ store: memoryStore() })
+  const conversation = await engine.create()
+  await conversation.sendMessage('Hello')
+  const asked = Promise.withResolvers<void>()
+  const reply = Promise.withResolvers<void>()
+  const run = conversation.run(async function* () {
+    asked.resolve()
+    await reply.promise
+    yield {
+      kind: 'MessageEvent',
+      source: 'agent',
+      llm_message: { role: 'assistant', content: [{ text: 'Hi' }] },
+    }
+  })
+  await asked.promise
+  for (const items of [conversation.subscribe({ after: 1 }), conversation.subscribeTree(), run]) {
+    const reader = ReadableStream.from<unknown>(items).getReader()
+    let reads = 0
+    const read = async (): Promise<void> => {
+      const { done } = await reader.read()
+      reads += 1
+      if (!done) await read()
+    }
+    const reading = read()
+    await sleep(50)
+    const before = reads
+    await reader.cancel()
+    await reading
+    expect(reads).toBe(before + 1)
+  }
+  reply.resolve()
+  expect((await run).status).toBe('finished')
+  await engine.close()
+})
