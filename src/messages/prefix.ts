@@ -177,8 +177,8 @@ export function startProof(limits: Limits, { tools, model, onPrefix, prove = tru
     const { grammar: made, prefix, tools: seen, digest, cuts } = reply
     const isOther = typeof made === 'string' && made !== grammar
     if (isOther) return bound > 0 ? 'grammar' : null
-    const requested = requestedModel(reply)
-    if (bound > 0 && requested !== null && requested !== withoutDate(model ?? requested)) return 'model'
+    const requested = bound > 0 ? requestedModel(reply) : null
+    if (requested !== null && requested !== withoutDate(model ?? requested)) return 'model'
     if (typeof prefix === 'string' && prefix !== digitsOf(state.digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
     if (typeof digest !== 'string') return null

@@ -197,7 +197,8 @@ export function unsent(ref: OtherRef): OtherRef[] {
 
 function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef; readonly texts: number }[] {
   const parts: unknown = message.reply?.parts
-  const names = new Set(Array.isArray(parts) ? parts.flatMap((part: unknown) => Object.keys(part ?? {})) : [])
+  if (!Array.isArray(parts)) return []
+  const names = new Set(parts.flatMap((part: unknown) => Object.keys(part ?? {})))
   const kinds = PART_KINDS.filter((kind) => names.has(kind))
   let texts = 0
   return (refsOf(parts, message, kinds) ?? []).flatMap((ref) => {
