@@ -101,7 +101,7 @@ export class ChannelValues {
 
 const sizeOf = (name: string, text: string): number => name.length + text.length
 
-/** Elements are JSON or ids, which contain no line breaks. */
+/** Returns a chunk as text. Elements are JSON or ids, which contain no line breaks. */
 const chunkText = (epoch: string, chunk: readonly string[]): string => [epoch, ...chunk].join('\n')
 
 /** Returns 128 bits of a digest, because names of threads and channels may be too long for an item's id. */

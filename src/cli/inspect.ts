@@ -105,7 +105,7 @@ async function logsIn(store: Store, label: string, options: Options<'inspect'>, 
 const RULES = redactionRules()
 
 interface Log extends Pick<Recording, 'loaded' | 'lines' | 'session'> {
-  /** Null for a subagent's log, whose findings the page computes. */
+  /** State of the log; null for a subagent's log, whose findings the page computes. */
   readonly state: State | null
 }
 

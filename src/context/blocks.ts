@@ -2,7 +2,7 @@ import { eventCount, isDerived, isPending, stretchStarts, type Unit, unitEvents 
 import { vectorOf } from '../log/vector.ts'
 import type { State } from '../state/state.ts'
 
-/** Parts of the view that may be forgotten, although they stay by default. */
+/** Parts of the view that may be forgotten, although they are kept by default. */
 export interface Permissions {
   /** Whether the latest system prompt may leave the view. Requests still contain it. Default: no. */
   readonly forgetSystemPrompt?: boolean

@@ -127,7 +127,7 @@ function alternation({ turns }: Window, count: number): StuckVerdict | null {
   return verdict('alternating_pattern', latest, reason)
 }
 
-/** Secrets are masked before `quote` cuts a name, because a mask must replace the whole secret. */
+/** Names the tools of a reply. Secrets are masked before `quote` cuts a name, which would leave a part. */
 function callsOf({ unit }: Turn): string {
   const tools = [...new Set(Array.from(unit.calls, ({ event }) => event.tool_name))]
   const named = tools.slice(0, NAMED).map((name) => quote(maskSecrets(name)).toWellFormed())

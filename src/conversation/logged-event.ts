@@ -6,7 +6,7 @@ export interface LoggedEvent {
   readonly type: 'event'
   /** Position in the log. Subscribe with `after: seq` to continue after it. */
   readonly seq: number
-  /** Null only for a quarantined line whose id cannot be read. */
+  /** Id of the event; null only for a quarantined line whose id cannot be read. */
   readonly id: string | null
   /** Id of the parent event. Null for a root, and for events outside the tree. */
   readonly parentId: string | null

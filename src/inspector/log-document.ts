@@ -24,7 +24,7 @@ export interface LogDocument {
   readonly lines: readonly number[] | null
   readonly issues: readonly LogIssue[]
   readonly notes: readonly string[]
-  /** Null if the page has to compute the findings. */
+  /** Findings of the log; null if the page has to compute them. */
   readonly findings: readonly Finding[] | null
   readonly facts: readonly Fact[]
 }

@@ -254,7 +254,7 @@ const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef 
 type OrderedPart = FieldRef | { readonly other: JsonObject }
 
 /**
- * Unites repeated calls. Of two calls with the same id, the more complete one stays. It gets further fields
+ * Unites repeated calls. Of two calls with the same id, the more complete call is kept, with further fields
  * of both, because a repeated call can lack its signature. In OpenAI Responses, the id alone identifies a
  * call. Elsewhere, servers reuse ids, so a repeated call must also have the same tool, and the same arguments
  * unless one of the two calls has none. O(parts).

@@ -113,7 +113,7 @@ export function joinPieces(pieces: readonly RawObject[], streamed: readonly stri
   return { ...pieces[0], ...Object.fromEntries(whole) }
 }
 
-/** Values are joined at the end, so that the cost is linear. */
+/** Collects the values of each field. They are joined at the end, so that the cost is linear. */
 export function gather(fields: Map<string, unknown[]>, piece: RawObject): void {
   for (const [field, value] of Object.entries(piece)) {
     if (value === null || value === undefined) continue

@@ -117,7 +117,7 @@ interface KitOptions {
   readonly skip?: readonly { readonly case: string; readonly reason: string }[]
 }
 
-/** Returns reasons by case of a kit. @throws Error if `skip` has an unknown case or an empty reason. */
+/** Returns reasons to skip, by case. @throws Error if `skip` has an unknown case or an empty reason. */
 export function skipReasons(
   checks: readonly { readonly name: string }[],
   { name: subject, skip = [] }: KitOptions,

@@ -15,7 +15,10 @@ import { isPartOfMasks, masker, type Masker } from './mask.ts'
 
 /** Options of `redactionRules`: what is secret. */
 export interface RedactionOptions {
-  /** Literal secrets of 8 or more characters, trimmed. Also found escaped, percent-encoded and in base64. */
+  /**
+   * Literal secrets of 8 or more characters, trimmed. Escaped, percent-encoded and base64 forms are found,
+   * too.
+   */
   readonly secrets?: readonly string[]
   /**
    * Patterns whose matches are masked. If a pattern has a group named `secret`, only this group is masked.

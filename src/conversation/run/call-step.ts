@@ -135,7 +135,7 @@ async function keepTextSoFar(
   )
 }
 
-/** Events before the reply are appended on their own. The reply and its calls are appended together. */
+/** Returns the appends of events: first the events before the reply, then the reply with its calls. */
 function appendsOf(yielded: readonly Event[]): readonly (readonly Event[])[] {
   const start = yielded.findIndex(isOfReply)
   return start <= 0 ? [yielded] : [yielded.slice(0, start), yielded.slice(start)]

@@ -115,7 +115,7 @@ export const actionSchemas = byKind({
   }),
 })
 
-/** Old and new content are for display, not for the model. */
+/** An edit of a file. Old and new content are for display, not for the model. */
 const fileEdited = () => ({
   command: z.string(),
   path: maybeText(),

@@ -37,7 +37,7 @@ function readRare(text: Uint8Array): RareFacts {
   return { kinds: new Map(kinds), warnings, warningsAt: Map.groupBy(warnings, (report) => report.seq) }
 }
 
-/** Its methods expect log positions that the chunk contains. */
+/** A part of a columnar log. Its methods expect log positions that the chunk contains. */
 export class Chunk {
   readonly bytes: Uint8Array
   readonly first: number

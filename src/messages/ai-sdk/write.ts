@@ -159,7 +159,7 @@ const blockOf = /* @__PURE__ */ blockWriter<AiSdkPart>(
       : { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } },
 )
 
-/** Images with web addresses are already in a user message, because a result would need a URL object. */
+/** Writes a result's piece. A web image is in a user message already: a result would need a URL object. */
 const resultPart = (piece: Piece): AiSdkResultPart =>
   piece.type === 'image' && piece.image.from === 'web'
     ? { type: 'text', text: piece.image.url }

@@ -32,7 +32,7 @@ const ofUser = (fields: Fields): AcceptedKind => ({
   fits: typed({ ...fields, ...cached }),
 })
 
-/** Results can contain only text, so files are sent in a user message after the results. */
+/** The parts of a request. Results can contain only text, so a user message after them has their files. */
 export const PARTS: PartTable = {
   user: true,
   result: false,

@@ -131,7 +131,10 @@ export class Sandboxes {
     return { ...record, created_by_user_id: null, ...state }
   }
 
-  /** Starts a sandbox. Queries all sandboxes that may be running. @throws HttpProblem 404 for an unknown spec, 409. */
+  /**
+   * Starts a sandbox. Queries all sandboxes that may be running. @throws HttpProblem 404 for an unknown spec,
+   * 409 without a provider, or if the sandbox belongs to another machine.
+   */
   async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
     const provider = this.#required()
     const spec = specId === null ? provider.specs[0] : provider.specs.find((one) => one.id === specId)

@@ -43,7 +43,7 @@ export function secretBox(secret: string | null): SecretBox {
         if (hasSecret(value))
           throw new HttpProblem(
             409,
-            'The service cannot store secrets without a key to encrypt them. Set COLLOQUY_SECRET, or pass `secret`.',
+            'The service cannot store secrets without a key to encrypt them. Set `COLLOQUY_SECRET`, or pass `secret`.',
           )
         return { open: value }
       }
@@ -70,7 +70,7 @@ export function secretBox(secret: string | null): SecretBox {
       } catch {
         throw new HttpProblem(
           409,
-          `Stored secrets (${location}) cannot be decrypted. Start the service with the COLLOQUY_SECRET (or \`secret\`) that encrypted them.`,
+          `Stored secrets (${location}) cannot be decrypted. Start the service with the \`COLLOQUY_SECRET\` (or \`secret\`) that encrypted them.`,
         )
       }
     },

@@ -28,8 +28,8 @@ export interface ItemChange {
 export interface NewItem {
   readonly body: JsonObject
   /**
-   * Names have 1 to 40 lower-case letters, digits and underscores, and begin with a letter. Values have at
-   * most 200 characters of well-formed Unicode without NUL. Default: none.
+   * Keys by name. Names have 1 to 40 lower-case letters, digits and underscores, and begin with a letter.
+   * Values have at most 200 characters of well-formed Unicode without NUL. Default: none.
    */
   readonly keys?: Readonly<Record<string, string>>
   /** Milliseconds until the item is due, by the store's clock; null (default) for never. */

@@ -36,7 +36,7 @@ interface FeedPosition extends Pick<FeedRow, 'position' | 'witness' | 'until'> {
 export interface CheckedFeedQuery {
   readonly shard: number | null
   readonly limit: number
-  /** Null for the start. */
+  /** Position of the last row read; null for the start. */
   readonly after: FeedPosition | null
   readonly fromEnd: boolean
   readonly scope: string

@@ -19,9 +19,9 @@ import { checkJsonObject, compareIds, isKeepable } from './record.ts'
 export interface CheckedChange {
   readonly collection: string
   readonly id: string
-  /** Null if the item must not exist; undefined if the version does not matter. */
+  /** Version to require; null if the item must not exist, undefined if the version does not matter. */
   readonly expected: number | null | undefined
-  /** Null to delete the item; undefined to leave the item unchanged. */
+  /** New value; null to delete the item, undefined to leave it unchanged. */
   readonly put: CheckedItem | null | undefined
 }
 
