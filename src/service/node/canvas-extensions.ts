@@ -1,6 +1,6 @@
 import { constants, realpathSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { serialQueue } from '../../conversation/async.ts'
 import { parseJson } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -8,7 +8,7 @@ import { HttpProblem, invalidValue } from '../http/problem.ts'
 import { canvasManifest, EXTENSION_NAME } from '../request-schema.ts'
 import { MAX_BYTES } from '../sandbox-files/contract.ts'
 import type { CanvasExtensions, Extension, ExtensionSource } from '../workspace/canvas-extensions.ts'
-import { readBytesOf, withFile } from './sandbox-files.ts'
+import { isInside, readBytesOf, withFile } from './sandbox-files.ts'
 
 const MAX_FILES = 10_000
 
@@ -182,11 +182,6 @@ const storedOf = (
 const AT = ['body', 'source'] as const
 
 const refused = (why: string): HttpProblem => invalidValue(AT, why)
-
-const isInside = (folder: string, path: string): boolean => {
-  const inside = relative(folder, path)
-  return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
-}
 
 async function pathIn(folder: string, path: string, kind: 'isFile' | 'isDirectory'): Promise<string | null> {
   const real = await realpath(path).catch(() => null)

@@ -223,7 +223,7 @@ async function gitIn(root: string, folder: string, args: readonly string[]): Pro
   const real = realpathSync(root)
   const [id = ''] = relative(real, folder).split(sep)
   for (const path of paths.out.trimEnd().split('\n'))
-    if (!isBelow(join(real, id), await realpath(resolve(folder, path)).catch(() => '/'))) return null
+    if (!isInside(join(real, id), await realpath(resolve(folder, path)).catch(() => '/'))) return null
   let overrides = {}
   if (args[0] === 'diff') {
     const { out, code } = await run(['config', '-z', '--name-only', '--get-regexp', '^filter\\.'])
@@ -235,7 +235,11 @@ async function gitIn(root: string, folder: string, args: readonly string[]): Pro
   return code === 0 ? out : null
 }
 
-const isBelow = (folder: string, path: string): boolean => path === folder || path.startsWith(folder + sep)
+/** Whether a path is a folder or inside it. Both must be absolute; symbolic links are not resolved. */
+export function isInside(folder: string, path: string): boolean {
+  const inside = relative(folder, path)
+  return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
+}
 
 interface GitResult {
   readonly out: string

@@ -3,7 +3,7 @@ import { lstat, mkdir, open } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
 import type { Workspace } from '../workspace/workspace.ts'
-import { MAX_PATH_BYTES, problemOf, PROBLEMS, type Problems } from './sandbox-files.ts'
+import { isInside, MAX_PATH_BYTES, problemOf, PROBLEMS, type Problems } from './sandbox-files.ts'
 
 const CHANGED = [409, 'The path changed during the request. Retry.'] as const
 
@@ -42,13 +42,11 @@ export function directoryWorkspace(folder: string): Workspace {
 
 function partsBelow(roots: readonly string[], path: string): string[] {
   if (path.split(/[/\\]/).includes('..')) throw new HttpProblem(403, 'The path must not contain `..`.')
-  for (const root of roots) {
-    const inside = relative(root, path)
-    if (!isAbsolute(inside) && inside !== '..' && !inside.startsWith(`..${sep}`)) {
-      return inside.split(sep).filter((part) => part !== '')
-    }
-  }
-  throw new HttpProblem(403, 'The path is outside the workspace.')
+  const root = roots.find((one) => isInside(one, path))
+  if (root === undefined) throw new HttpProblem(403, 'The path is outside the workspace.')
+  return relative(root, path)
+    .split(sep)
+    .filter((part) => part !== '')
 }
 
 /** Creates the missing directories of a path. On Linux, no parent can be replaced by a link meanwhile. */
