@@ -123,18 +123,28 @@ function checkSigned(
     const sent = best?.list[message]
     const reply = sent?.role === 'assistant' ? sent.reply : undefined
     const entry = reply === undefined ? undefined : records.get(reply)
-    return entry === undefined ? [] : [{ entry, reason, prefix: reply?.prefix }]
+    return entry === undefined || reply === undefined ? [] : [{ entry, reason, reply }]
   })
   for (const { entry } of suspects.filter(({ reason }) => reason === 'reply')) {
     const should = 'a correct server keeps them byte for byte'
     report('M5', entry, `the signed parts of this reply do not match its record; ${should}`)
   }
-  for (const { entry, prefix } of sampled(suspects.filter(({ reason }) => reason === 'prefix'))) {
+  for (const { entry, reply } of sampled(suspects.filter(({ reason }) => reason === 'prefix'))) {
     const branch = branchOf(headOfRequest(state, entry))
-    const wasValid = SYSTEMS.some((system) => {
+    const { prefix, tools: toolDigest, model, requested_model: requested = model } = reply
+    const options = {
+      ...(typeof toolDigest === 'string' && { toolDigest }),
+      ...(typeof requested === 'string' && { model: requested }),
+    }
+    const madeWith = (system: (typeof SYSTEMS)[number]) => {
       const list = messages({ ...state, branch }, { system })
-      return list.length > 0 && requestRecord(write(list))?.prefix === prefix
-    })
+      const record = list.length > 0 ? requestRecord(write(list, options)) : null
+      return record?.prefix === prefix ? record : null
+    }
+    const made = madeWith('append') ?? madeWith('replace')
+    // That request left out parts of another model or tool list, which the request above contains.
+    if (made?.leftOut.some(({ reason }) => reason === 'model' || reason === 'tools') === true) continue
+    const wasValid = made !== null
     if (wasValid && changedSince(state, branch)) continue
     const [law, why] = wasValid
       ? (['M15', 'the log before it no longer matches the request that its model received'] as const)

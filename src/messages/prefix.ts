@@ -27,6 +27,8 @@ export const resultDigest = ({ call, pieces, isError }: Result): Digest =>
 export interface WriteOptions {
   /** The request's tools. A reply requested with other tools loses its signed parts. Default: not checked. */
   readonly tools?: readonly object[]
+  /** @internal A recorded digest of the request's tools, where their list is not known. */
+  readonly toolDigest?: string
   /**
    * Lifetime of the Anthropic request's own `cache_control`, which counts as one of at most 4 breakpoints.
    * Default: the request has no `cache_control`.
@@ -160,10 +162,11 @@ function requestedModel({ model, requested_model: requested = model }: ReplyReco
 export const isOfModel = ({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean =>
   reply.grammar === grammar && model !== '' && requestedModel(reply) === withoutDate(model)
 
-export function startProof(limits: Limits, { tools, model, onPrefix, prove = true }: WriteOptions) {
+export function startProof(limits: Limits, options: WriteOptions) {
+  const { tools, toolDigest, model, onPrefix, prove = true } = options
   if (!prove) return { add: () => undefined, keepsSigned: () => true, record: () => undefined }
   const { grammar } = limits
-  const toolList = tools === undefined ? null : digestOfTools(tools)
+  const toolList = toolDigest ?? (tools === undefined ? null : digestOfTools(tools))
   const leftOut: LeftOut[] = []
   const state = {
     digest: digestOf(`${grammar} ${VERSION}`),

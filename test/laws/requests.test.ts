@@ -6,16 +6,24 @@ import { checkLog } from '../../src/laws/check-log.ts'
 import { type RequestWriter, sampled } from '../../src/laws/requests.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { requestRecord } from '../../src/messages/prefix.ts'
+import { requestRecord, type WriteOptions } from '../../src/messages/prefix.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { condensation, user } from '../build.ts'
 
-function conversation(turns: number): Event[] {
+function conversation(turns: number, optionsOf = (_turn: number): WriteOptions => ({})): Event[] {
   const log: Event[] = []
   for (let n = 0; n < turns; n += 1) {
     log.push(user(`u${n}`))
-    const prefix = requestRecord(toAnthropic(toMessages(replay(log))))?.prefix
-    const reply = { grammar: 'anthropic', prefix, after: `u${n}` }
+    const options = optionsOf(n)
+    const { model } = options
+    const { prefix, tools } = requestRecord(toAnthropic(toMessages(replay(log)), options)) ?? {}
+    const reply = {
+      grammar: 'anthropic',
+      prefix,
+      after: `u${n}`,
+      ...(tools !== undefined && { tools }),
+      ...(model !== undefined && { model: 'an alias', requested_model: model }),
+    }
     const thinking_blocks = [{ type: 'thinking', thinking: `hm ${n}`, signature: 'c2ln' }]
     const llm_message = {
       role: 'assistant',
@@ -46,6 +54,15 @@ it('checkLog reports M13 after a changed or inserted event, not after a condensa
   expect(checkLog(altered)).toEqual([])
   const steered = log.toSpliced(2, 0, { ...user('late'), parent_id: 'r0' })
   expect(violations(steered).map(([law]) => law)).toContain('M13')
+})
+
+it.each<readonly [string, (turn: number) => WriteOptions]>([
+  ['other tools', (turn) => ({ tools: turn < 2 ? [{ name: 'ls' }] : [] })],
+  ['another model under the same reported name', (turn) => ({ model: turn < 2 ? 'fast' : 'large' })],
+])('checkLog accepts a log that continued with %s, and reports a change of it', (_name, optionsOf) => {
+  const log = conversation(4, optionsOf)
+  expect(violations(log)).toEqual([])
+  expect(violations(log.with(4, user('u2', 'something else')))).toContainEqual(['M13', 'r2'])
 })
 
 it.each([1, 2, 3, 6, 7, 12, 25, 100])('writes at most 13 + 3 · log2(n) requests for %i replies', (turns) => {
