@@ -145,16 +145,13 @@ function verdict(pattern: StuckPattern, newestFirst: readonly Turn[], reason: st
   return { pattern, eventIds: ids, reason }
 }
 
-interface Window {
-  readonly units: readonly Unit[]
-  readonly turns: readonly Turn[]
-}
+type Window = ReturnType<typeof readWindow>
 
 /**
  * Returns the units after the last user message and the last pending batch: at most the latest `size`, newest
  * first. O(size).
  */
-function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
+function readWindow({ view, lastUserMessage }: Branch, size: number) {
   // The message may be forgotten; its position remains known.
   const since = lastUserMessage?.seq ?? -1
   const latest = view.units.slice(Math.max(0, view.units.length - size)).toReversed()
@@ -222,15 +219,10 @@ function windowOf(thresholds: StuckThresholds): number {
   return SLACK * Math.max(0, ...steps.filter(Number.isFinite))
 }
 
-/** All calls of one reply, compared as a set. */
-interface Turn {
-  readonly unit: BatchUnit
-  readonly failed: boolean
-  readonly calls: () => string
-  readonly whole: () => string
-}
+type Turn = ReturnType<typeof turnOf>
 
-const turnOf = (unit: BatchUnit): Turn => ({
+/** All calls of one reply, compared as a set. */
+const turnOf = (unit: BatchUnit) => ({
   unit,
   failed: Array.from(unit.results, ({ entry }) => errorOf(entry.event)).every((error) => error !== null),
   calls: once(() => setOf(Array.from(unit.calls, ({ event }) => callKey(event)))),

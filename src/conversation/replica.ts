@@ -570,12 +570,7 @@ function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): 
   return { ...view, units }
 }
 
-interface Opened {
-  readonly state: State
-  /** Log length covered by the snapshot; 0 without a usable snapshot. */
-  readonly snapshotAt: number
-  readonly createdAt: string
-}
+type Opened = Awaited<ReturnType<typeof openState>>
 
 /**
  * Between two evictions, the log must grow by the largest of this fraction, one chunk, and the number of
@@ -586,13 +581,10 @@ const EVICT_PART = 1 / 32
 
 /**
  * Opens a conversation's state from its snapshot and the later events. O(bytes of the snapshot + view + later
- * events). Without a snapshot, or if the log returns to an evicted branch, O(n log n).
+ * events). Without a snapshot, or if the log returns to an evicted branch, O(n log n). `snapshotAt` is the log
+ * length covered by the snapshot; 0 without a usable snapshot.
  */
-export async function openState(
-  store: Store,
-  id: string,
-  read: Read = readerOf(store, 'whole'),
-): Promise<Opened> {
+export async function openState(store: Store, id: string, read: Read = readerOf(store, 'whole')) {
   // The record is read before the log, so that the next read of the record detects a replacement in between.
   const [record, parts] = await Promise.all([recordIn(store, id), store.loadSnapshot(id)])
   const { createdAt } = record

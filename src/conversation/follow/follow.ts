@@ -20,18 +20,23 @@ interface Progress {
   readonly reset?: true
 }
 
-interface Shard {
+type Shard = ReturnType<typeof newShard>
+
+const newShard = ({ id, version, body: { cursor, reset } }: Item) => ({
   /** Id of the shard's item: the shard's number. */
-  readonly id: string
-  version: number
-  progress: Progress
-  isSaved: boolean
+  id,
+  version,
+  progress: {
+    cursor: typeof cursor === 'string' ? cursor : null,
+    ...(reset === true && { reset }),
+  } as Progress,
+  isSaved: true,
   /** Aborted when the shard is lost, or when it is to be released after the current handler call. */
-  readonly ending: AbortController
+  ending: new AbortController(),
   /** Aborted when another process may hold the shard. */
-  readonly lost: AbortController
-  done: Promise<void>
-}
+  lost: new AbortController(),
+  done: Promise.resolve(),
+})
 
 const shardsOf = (name: string): string => `${FOLLOWERS}${name}`
 const membersOf = (name: string): string => `follow-members:${name}`
@@ -166,20 +171,11 @@ class Share {
     return { live, nextEnd }
   }
 
-  #own({ id, version, body }: Item): void {
-    const { cursor, reset } = body
-    const shard: Shard = {
-      id,
-      version,
-      progress: { cursor: typeof cursor === 'string' ? cursor : null, ...(reset === true && { reset }) },
-      isSaved: true,
-      ending: new AbortController(),
-      lost: new AbortController(),
-      done: Promise.resolve(),
-    }
+  #own(item: Item): void {
+    const shard = newShard(item)
     // If this process still has the shard, its lease expired and no other process claimed it.
-    this.#lose(id)
-    this.#owned.set(id, shard)
+    this.#lose(shard.id)
+    this.#owned.set(shard.id, shard)
     shard.done = this.#read(shard)
   }
 

@@ -140,19 +140,15 @@ const MAX_BYTES = 256 * 1024
 /** Maximum characters of a truncated text. The log's limit is higher, so the log does not cut it again. */
 const MAX_CHARACTERS = 49_000
 
-interface Output {
-  take(chunk: Uint8Array): void
-  whole(): string | null
-  shown(): string
-}
+type Output = ReturnType<typeof collectOutput>
 
 /** Collects a stream in one growing buffer. Invalid UTF-8 becomes U+FFFD. O(bytes). */
-function collectOutput(): Output {
+function collectOutput() {
   const bytes = new Uint8Array(new ArrayBuffer(0, { maxByteLength: MAX_BYTES }))
   let total = 0
   const text = (): string => new TextDecoder().decode(bytes.slice())
   return {
-    take(chunk) {
+    take(chunk: Uint8Array): void {
       total += chunk.length
       const { length, buffer } = bytes
       const part = chunk.subarray(0, MAX_BYTES - length)

@@ -14,20 +14,10 @@ const of = (items: readonly FeedItem[], id: string): string[] =>
 const eventsOf = (items: readonly FeedItem[], id: string): StoredEvent[] =>
   items.flatMap((item) => (item.type === 'event' && item.conversationId === id ? [item.event] : []))
 
-interface FeedRead {
-  readonly items: readonly FeedItem[]
-  readonly names: readonly string[]
-  readonly next: string
-}
-
 type Reader = Pick<Trial, 'store' | 'watchTimeout'>
 
 /** Reads the feed until at least `count` items have arrived, because other writers may delay items. */
-export async function followAll(
-  { store, watchTimeout }: Reader,
-  count: number,
-  query: FeedQuery = {},
-): Promise<FeedRead> {
+export async function followAll({ store, watchTimeout }: Reader, count: number, query: FeedQuery = {}) {
   const items: FeedItem[] = []
   const deadline = performance.now() + watchTimeout
   for (let page = await store.feed(query); ; page = await store.feed({ ...query, after: page.next })) {
@@ -42,7 +32,7 @@ export async function followAll(
   }
 }
 
-async function fill(trial: Reader): Promise<FeedRead> {
+async function fill(trial: Reader) {
   const { store } = trial
   for (const id of ['a', 'b', 'long one', '\u{1f600}']) await begin(store, id)
   await store.append('a', pauses(3))
