@@ -23,10 +23,11 @@ const SEED = join(ROOT, 'test/seed.ts')
 const WITHOUT_NODE = join(HERE, 'without-node.ts')
 const REPLACED_MODULES = /^node:(fs|path|timers\/promises|util)$/
 
-/** Replaces globals of Node that tests use without an import. */
-const GLOBALS: Readonly<Record<string, string>> = {
-  Buffer: WITHOUT_NODE,
-  setImmediate: WITHOUT_NODE,
+/** Uses of globals of Node in tests, which `without-node.ts` replaces. */
+const GLOBALS: Readonly<Record<string, RegExp>> = {
+  Buffer: /\bBuffer[.(,]/,
+  setImmediate: /\bsetImmediate\b/,
+  process: /\bprocess\.(?!env\b)/,
 }
 
 /** Excludes this folder, whose files use no Node modules. */
@@ -67,10 +68,8 @@ export async function bundle(
         },
         transform(code, id) {
           if (platform === 'node' || !isTest(id)) return null
-          const needed = Object.keys(GLOBALS).filter((name) => new RegExp(`\\b${name}[.(,)]`).test(code))
-          return (
-            needed.map((name) => `import { ${name} } from ${JSON.stringify(GLOBALS[name])}; `).join('') + code
-          )
+          const needed = Object.entries(GLOBALS).flatMap(([name, use]) => (use.test(code) ? [name] : []))
+          return `import { ${needed.join(', ')} } from ${JSON.stringify(WITHOUT_NODE)}; ${code}`
         },
         load(id) {
           if (id !== join(HERE, 'bundled-tests.ts')) return null

@@ -53,7 +53,11 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
     'test/store/{postgres,postgres-*}',
     'test/store/{sqlite,sqlite-agreement,sqlite-faults,sqlite-group,sqlite-index,sqlite-plans,sqlite-watch}',
   ],
-  'measure processor time': ['test/context/redact-cost', 'test/messages/{collect-cost,parts}'],
+  'measure processor time': [
+    'test/context/redact-cost',
+    'test/explain/findings-cost',
+    'test/messages/{collect-cost,parts}',
+  ],
   'test features of Node': [
     'test/conversation/{hooks,listeners}',
     'test/event/sha-256',

@@ -1,4 +1,4 @@
-/** Replaces Node modules in test files: deep equality, paths, timers, and an empty file system. */
+/** Replaces Node modules and globals in test files: deep equality, paths, timers, and an empty file system. */
 
 import { Buffer as Bytes } from 'buffer'
 import { chai } from 'vitest'
@@ -20,6 +20,20 @@ export const mkdtempSync = fail
 export const rmSync = fail
 
 export const setImmediate = (then: () => void): unknown => globalThis.setTimeout(then)
+
+const timeUsed = (since = { user: 0 }): { user: number; system: number } => ({
+  user: 1_000 * performance.now() - since.user,
+  system: 0,
+})
+
+/** Measures time instead of processor time, and knows no warnings and no open timers. */
+export const process = {
+  cpuUsage: timeUsed,
+  threadCpuUsage: timeUsed,
+  on: () => undefined,
+  off: () => undefined,
+  getActiveResourcesInfo: () => [],
+}
 
 const sleep = (millis: number): Promise<void> => new Promise((done) => globalThis.setTimeout(done, millis))
 export { sleep as setTimeout }
