@@ -16,7 +16,7 @@ export function invalidArgument(field: string, rule: string): never {
 
 type NamesIn<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | NamesIn<Rest> : Text
 
-/** @param known the names of all options, separated by spaces, in one or several strings */
+/** Rejects unknown options. @param known names of all options, separated by spaces, in one or more strings */
 export function checkOptionNames<T extends object, const Known extends string>(
   options: T | null | undefined,
   ...known: readonly (Known & (keyof NoInfer<T> extends NamesIn<Known> ? unknown : never))[]

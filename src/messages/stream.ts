@@ -52,7 +52,7 @@ export interface StreamItem {
   order: number
   start: RawObject
   whole: RawObject | null
-  /** By path, such as `content.0.text`. */
+  /** Pieces of values, by path, such as `content.0.text`. */
   readonly pieces: Map<string, Pieces>
   /**
    * Lists whose pieces had no index. These pieces are ignored if the whole item, which arrives at the end,

@@ -141,7 +141,7 @@ export interface StepTool {
    * tool can also return `background(promise)`.
    */
   readonly background?: boolean
-  /** Continues a background call from its `task` after a crash. Without it, the outcome is `lost`. */
+  /** Continues a background call from its `task` after a crash. Without `resume`, the outcome is `lost`. */
   resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 

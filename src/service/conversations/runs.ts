@@ -265,7 +265,7 @@ export class Runs {
     if (!(await endsWithin(RESPONSE_TIME, begun))) await this.join(conversation, from)
   }
 
-  /** @param from log length at the request; a later pause prevents the run */
+  /** Begins a run. @param from log length at the request; a later pause prevents the run */
   async #begin(conversation: Conversation, from: number): Promise<void> {
     const { id } = conversation
     this.checkAgent()
