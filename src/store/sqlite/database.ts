@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
 import { invalidArgument } from '../../event/check-value.ts'
 import { ColloquyError } from '../../event/errors.ts'
+import { attempt } from '../../event/json.ts'
 import { invalidWithin } from '../kit/errors.ts'
 import type { Clock } from '../kit/record.ts'
 import type { Change, SqlValue, SqlStep, Work } from '../sql/dialect.ts'
@@ -70,7 +70,8 @@ type Settings = Required<Pick<SqliteStoreOptions, 'synchronous' | 'readOnly' | '
 function openedFile(file: string, settings: Settings): ConnectionSource {
   const isFile = file !== ':memory:'
   // SQLite also accepts a URI, such as `file:a%20b.db?mode=rw`.
-  const path = /^file:/i.test(file) ? new URL(file, pathToFileURL(`${process.cwd()}/`)) : file
+  const [, inUri] = /^file:(?:\/\/[^/]*)?([^?#]*)/i.exec(file) ?? []
+  const path = inUri === undefined ? file : pathOf(attempt(() => decodeURIComponent(inUri), inUri))
   let identity: string | null | undefined = null
   return {
     async open() {
@@ -99,7 +100,7 @@ function openedFile(file: string, settings: Settings): ConnectionSource {
 const pathOf = (file: string): string =>
   /^(?:[/\\]|[a-z]:|file:|:memory:$)/i.test(file) ? file : `${process.cwd()}/${file}`
 
-function identityOf(path: string | URL): string | undefined {
+function identityOf(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats && `${stats.dev} ${stats.ino}`
 }
