@@ -1,9 +1,9 @@
 import { isLegalId } from '../../event/ids.ts'
-import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
+import { edit, editObject } from '../../event/json.ts'
+import { EVENT_KINDS, type EventKind, KINDS } from '../../event/kinds.ts'
 import { maskSecrets } from '../../event/mask.ts'
-import { type Shape, shapeOfKind, walkShapes } from '../../event/nested-shapes.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
-import { type JsonObject, SOURCES } from '../../event/shapes.ts'
+import { type JsonObject, type JsonValue, SOURCES } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import type { BlobReference } from '../../store/contract/blobs.ts'
 import { blobText } from '../../event/text.ts'
@@ -131,10 +131,45 @@ export const getEvents = (
   })
 
 /** Fills in an omitted `source`, and the omitted `type` of text, image and thinking blocks. */
-export const withDefaults = (event: Event): Event =>
-  walkShapes(event as object as JsonObject, shapeOfKind(event.kind), fillTypeAndSource) as object as Event
+export function withDefaults(event: Event): Event {
+  let edited = event as object as JsonObject
+  for (const name of CONTENT_FIELDS) edited = edit(edited, name, typed)
+  for (const [name, field] of HOLDERS)
+    edited = editObject(edited, name, (holder) => edit(holder, field, typed))
+  const source = KINDS[event.kind].defaultSource
+  if (edited['source'] === undefined && source !== null) edited = { ...edited, source }
+  return edited as object as Event
+}
 
-function fillTypeAndSource(object: JsonObject, { defaults: { type, source } }: Shape): JsonObject {
-  const typed = type === undefined || object['type'] !== undefined ? object : { type, ...object }
-  return source === undefined || typed['source'] !== undefined ? typed : { ...typed, source }
+const CONTENT_FIELDS = [
+  'thought',
+  'thinking_blocks',
+  'extended_content',
+  'system_prompt',
+  'dynamic_context',
+] as const
+
+const HOLDERS = [
+  ['llm_message', 'content'],
+  ['llm_message', 'thinking_blocks'],
+  ['observation', 'content'],
+] as const
+
+const TYPES = [
+  ['text', 'text'],
+  ['image_urls', 'image'],
+  ['thinking', 'thinking'],
+  ['data', 'redacted_thinking'],
+] as const
+
+function typed(value: JsonValue): JsonValue {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) {
+    const parts = (value as readonly JsonValue[]).map(typed)
+    return parts.some((part, index) => part !== value[index]) ? parts : value
+  }
+  const part = value as JsonObject
+  if (part['type'] !== undefined) return part
+  const type = TYPES.find(([field]) => Object.hasOwn(part, field))?.[1]
+  return type === undefined ? part : { type, ...part }
 }
