@@ -23,6 +23,7 @@ type Kinds = PartTable['kinds']
 
 export function readToolResult(output: unknown, blocks: Kinds): Observation {
   if (output === undefined) return textObservation('')
+  if (typeof output === 'string') return observation(asPart(filePart(output) ?? output))
   return readSafely(() => {
     if (isError(output)) return failure(errorText(output))
     const value = snapshot(output)

@@ -49,7 +49,7 @@ const MAX_SEQ = 2 ** 31 - 1
 interface LogRow {
   readonly number: Bigint
   readonly version: number
-  readonly in_order: number
+  readonly inOrder: number
 }
 
 interface SegmentRow extends LogRow {
@@ -58,12 +58,6 @@ interface SegmentRow extends LogRow {
   readonly until: string
   readonly since: string
 }
-
-const logOf = ({ number, version, in_order: inOrder }: LogRow) => ({
-  number: Number(number),
-  version,
-  inOrder,
-})
 
 export function eventReads(d: Dialect) {
   const { readBodies } = blobReads(d)
@@ -74,7 +68,7 @@ export function eventReads(d: Dialect) {
   const result = statement(columnsWith(`CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END`))
   const forward = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq >= ? AND e.seq <= ? ORDER BY e.seq`
   const backward = `${forward} DESC`
-  const number = `SELECT number, version, in_order FROM ${log} WHERE conversation_id = ?`
+  const number = `SELECT number, version, in_order AS "inOrder" FROM ${log} WHERE conversation_id = ?`
   const byIds = d.withIds(EVENT_COLUMNS)
   const tail = `SELECT ${columnsWith('CAST(NULL AS text)')}, e.source FROM ${event} AS e
     WHERE e.log = ? AND e.seq >= ? AND e.kind IN (SELECT listed.value FROM ${d.elements})`
@@ -105,12 +99,12 @@ export function eventReads(d: Dialect) {
       ${d.lookUp('lane', 'lane', 'lane.log = s.log AND lane.lane = s.lane')}
       WHERE lane.parent_lane IS NOT NULL
     )
-    SELECT s.log AS number, s.in_order, s.version, s.lane, s.up_to, CAST(s.until AS text) AS until, CAST(lane.time AS text) AS since
+    SELECT s.log AS number, s.in_order AS "inOrder", s.version, s.lane, s.up_to, CAST(s.until AS text) AS until, CAST(lane.time AS text) AS since
     FROM segment AS s ${d.lookUp('lane', 'lane', 'lane.log = s.log AND lane.lane = s.lane')}`
 
-  function* findLog(conversationId: string): Work<ReturnType<typeof logOf> | undefined> {
-    const row = isLegalId(conversationId) ? yield* first<LogRow>(number, conversationId) : undefined
-    return row && logOf(row)
+  function* findLog(conversationId: string): Work<(LogRow & { readonly number: number }) | undefined> {
+    const [row] = isLegalId(conversationId) ? yield* all<LogRow>(number, conversationId) : []
+    return row && { ...row, number: Number(row.number) }
   }
 
   const events = (conversationId: string, rows: readonly EventRow[], refs = false): Work<StoredEvent[]> =>
@@ -188,21 +182,22 @@ export function eventReads(d: Dialect) {
     const remaining = query.descending ? [...parts] : parts.toReversed()
     const rows: FoundRow[] = []
     for (let size = FIRST_SEGMENTS; rows.length < limit && remaining.length > 0; size *= 2) {
-      const ranges = remaining.splice(0, size).flatMap((part) => part())
+      const ranges = remaining.splice(0, size).flatMap((part) => rangesOf(form, query, bounds, part))
       rows.push(...(yield* findInRanges(form, ranges, limit - rows.length)))
     }
     return { rows, log }
   }
 
   /**
-   * Returns what to read for a query; null for an unknown conversation or leaf. `parts` return the ranges of
-   * each path segment, the leaf's first. `path` is null unless its events must be found among all events.
+   * Returns what to read for a query; null for an unknown conversation or leaf. `parts` are the path's segments,
+   * the leaf's first, or null for all events. `path` is null unless its events must be found among all events.
    */
   function* walkOf(query: WalkQuery, isCount = false) {
     const { conversationId, kinds, source, text, descending } = query
     const segments = query.leafId === null ? null : yield* segmentsOf(query)
     const leaf = segments?.[0]
-    const log = segments === null ? yield* findLog(conversationId) : leaf && logOf(leaf)
+    const log =
+      segments === null ? yield* findLog(conversationId) : leaf && { ...leaf, number: Number(leaf.number) }
     if (log === undefined) return null
     // The index by kind has all countable events.
     const isWholeCount = isCount && segments === null
@@ -211,10 +206,7 @@ export function eventReads(d: Dialect) {
     const form: RangeForm = { log: log.number, firstUnindexed, isByKind, descending, text }
     const length = leaf === undefined ? log.version : leaf.up_to + 1
     const bounds = yield* positioned(form, length, boundsOf(query))
-    const parts = segments?.map(
-      (segment) => () => rangesOf(form, query, within(segment, bounds), segment.lane),
-    ) ?? [() => rangesOf(form, query, bounds)]
-    return { form, bounds, parts, path: log.inOrder === IN_ORDER.none ? segments : null }
+    return { form, bounds, parts: segments ?? [null], path: log.inOrder === IN_ORDER.none ? segments : null }
   }
 
   /** Returns the ranges whose kinds and sources occur in the log, if there are many ranges; otherwise all. */
@@ -253,8 +245,8 @@ export function eventReads(d: Dialect) {
   }
 
   function* findInRanges(form: RangeForm, allRanges: readonly EventRange[], limit: number): Work<FoundRow[]> {
-    const ranges = yield* presentOf(form, allRanges)
-    const unindexed = yield* findInTail(form, allRanges)
+    const ranges = allRanges.length > MAX_RANGES ? yield* presentOf(form, allRanges) : allRanges
+    const unindexed = form.firstUnindexed === null ? [] : yield* findInTail(form, allRanges)
     const rows: FoundRow[][] = unindexed.length === 0 ? [] : [unindexed]
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
       const page = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), result, limit)
@@ -295,7 +287,7 @@ export function eventReads(d: Dialect) {
     if (walk === null) return 0
     const { form, parts, path, bounds } = walk
     if (path !== null) return (yield* findOnPath(query, path, form, bounds, MAX_SEQ)).length
-    const allRanges = parts.flatMap((part) => part())
+    const allRanges = parts.flatMap((part) => rangesOf(form, query, bounds, part))
     const ranges = yield* presentOf(form, allRanges)
     let sum = (yield* findInTail(form, allRanges)).length
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
@@ -359,9 +351,11 @@ const within = ({ lane, up_to: upTo, since, until }: SegmentRow, { low, high }: 
 function rangesOf(
   { isByKind }: RangeForm,
   { kinds, source }: Pick<CheckedEventFilter, 'kinds' | 'source'>,
-  { low, high }: Bounds,
-  lane: number | null = null,
+  bounds: Bounds,
+  segment: SegmentRow | null = null,
 ): EventRange[] {
+  const { low, high } = segment === null ? bounds : within(segment, bounds)
+  const lane = segment?.lane ?? null
   if (!isEarlier(low, high)) return []
   if (!isByKind) return [{ kind: null, source: null, lane, low, high }]
   const sources = source === null ? SOURCES : [source]
