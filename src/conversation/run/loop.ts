@@ -264,7 +264,7 @@ async function nextLease(
     return until === 'settled' && isWorking && !isInterrupted
   }
   for (;;) {
-    const isLost = await waitForWork(store, replica, isQuiet, signal)
+    const isLost = isQuiet(replica.state) && (await waitForWork(store, replica, isQuiet, signal))
     const { state } = replica
     // A caller that started a run while the lease was still held got `already_running`, so its work is picked
     // up here. A round that appended nothing is the last, because the next would append nothing either.
