@@ -45,7 +45,7 @@ interface Text {
 
 const filesOf = (folder: string, ending: RegExp): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => ending.test(name))
+    .filter((name) => ending.test(name) && !name.includes('node_modules'))
     .map((name) => `${folder}/${name}`)
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
