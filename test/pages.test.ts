@@ -88,6 +88,10 @@ it('docs/README.md links to every page', () => {
   ).toEqual([])
 })
 
+it('README.md is shorter than 140 lines', () => {
+  expect(readPage('README.md').split('\n').length - 1).toBeLessThan(140)
+})
+
 it('docs/llms.txt is what `npm run docs:llms` writes', () => {
   expect(readFileSync(join(ROOT, 'docs/llms.txt'), 'utf8')).toBe(llmsText())
 })
