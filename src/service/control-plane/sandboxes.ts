@@ -37,6 +37,10 @@ const LEASE = 60_000
 /** Milliseconds after which a sandbox that was started, but does not run, is considered ended. */
 const START_TIMEOUT = 600_000
 
+interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {
+  readonly created_by_user_id: null
+}
+
 interface SandboxesOptions {
   readonly provider: SandboxProvider | null
   readonly limit: number
@@ -122,7 +126,7 @@ export class Sandboxes {
     )
   }
 
-  async info(record: SandboxRecord) {
+  async info(record: SandboxRecord): Promise<SandboxInfo> {
     const { working_dir: _dir, ...state } = await this.#ask(record)
     return { ...record, created_by_user_id: null, ...state }
   }
