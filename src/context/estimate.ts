@@ -49,7 +49,7 @@ export function estimateTokens(messages: readonly NeutralMessage[]): number {
 
 /** Calls a counter. @throws ColloquyError `invalid_argument` unless it returns a number of tokens. */
 export const counted = (count: CountTokens, messages: readonly NeutralMessage[]): number =>
-  checkNumber('the count of tokens', count(messages), { least: 0, whole: false })
+  checkNumber('countTokens()', count(messages), { least: 0, whole: false })
 
 function ofMessage(message: NeutralMessage): number {
   const content = ofContent(message.content)

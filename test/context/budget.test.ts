@@ -122,9 +122,9 @@ describe('fitToBudget', () => {
 
   it('rejects an invalid budget, token count or keepFirst, and accepts an infinite budget', () => {
     const state = replay(agents(2))
-    for (const wrong of [NaN, -1]) expect(() => fitToBudget(state, tens, wrong)).toThrow('budget must be')
-    expect(() => fitToBudget(state, () => NaN, 5)).toThrow('the count of tokens must be')
-    expect(() => fitToBudget(state, tens, 5, { keepFirst: -1 })).toThrow('keepFirst must be')
+    for (const wrong of [NaN, -1]) expect(() => fitToBudget(state, tens, wrong)).toThrow('`budget` must be')
+    expect(() => fitToBudget(state, () => NaN, 5)).toThrow('`countTokens()` must be')
+    expect(() => fitToBudget(state, tens, 5, { keepFirst: -1 })).toThrow('`keepFirst` must be')
     expect(fitToBudget(state, tens, Infinity)).toMatchObject({ cut: 0 })
   })
 

@@ -108,7 +108,7 @@ describe('observationMasking', () => {
     for (const wrong of [{ keepLast: -1 }, { keepLast: 1.5 }, { stride: -1 }, { budget: 0 }, { budget: NaN }])
       expect(() => observationMasking(wrong)).toThrow(/must be/)
     const mask = observationMasking({ keepLast: 0, count: () => NaN })
-    expect(() => mask(sent(...calls(1)))).toThrow('the count of tokens must be')
+    expect(() => mask(sent(...calls(1)))).toThrow('`countTokens()` must be')
   })
 })
 
@@ -201,7 +201,7 @@ describe('cacheBreakpoints', () => {
   })
 
   it('rejects a stable count that is not a whole number from 0', () => {
-    for (const wrong of [-1, 1.5, NaN]) expect(() => cacheBreakpoints([], wrong)).toThrow('stable must be')
+    for (const wrong of [-1, 1.5, NaN]) expect(() => cacheBreakpoints([], wrong)).toThrow('`stable` must be')
     expect(cacheBreakpoints([], 0)).toEqual([])
   })
 })
