@@ -65,7 +65,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     this.#values = new ChannelValues(items, this.serde)
   }
 
-  /** Adds a random fraction, so that two branches do not store different values under the same version. */
+  /** Returns the next version plus a random fraction, so two branches never store values under one version. */
   override getNextVersion(current: number | undefined): number {
     return Math.floor(super.getNextVersion(current)) + Math.random()
   }

@@ -102,7 +102,7 @@ function checkInput(name: CommandName, files: readonly string[], options: Option
   if ('yes' in table && options['yes'] === options['dry-run'])
     fail(`${name} needs either --yes or --dry-run (which only shows the changes)`)
   if (files.indexOf('-') !== files.lastIndexOf('-'))
-    fail('standard input (-) can be read only once: pass - once')
+    fail('standard input can be read only once: pass `-` once')
   if (input === 'nothing' && hasFile) fail(`${name} accepts no FILE`)
   // The argument is not quoted: it may be a URL with a password.
   if (input === 'database' && hasFile) fail(`${name} accepts no FILE, only --db FILE_OR_URL`)

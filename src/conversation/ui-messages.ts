@@ -38,7 +38,10 @@ export interface UIStreamOptions extends UIMessagesOptions {
    * whose status is `running` without a lease, as after an import; the stream ends when no run is active.
    */
   readonly run?: () => Promise<unknown>
-  /** `settled` also streams working calls and the replies to their completions. Default: `replied`. */
+  /**
+   * `settled` keeps the stream open while calls are working, and streams the replies to their completions.
+   * Default: `replied`.
+   */
   readonly until?: RunOptions['until']
   /** Aborting it ends the stream. */
   readonly signal?: AbortSignal

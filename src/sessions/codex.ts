@@ -382,7 +382,10 @@ const PASSING: ReadonlySet<string> = new Set([
   'web_search_end',
 ])
 
-/** Groups lines into replies. A reply ends at a result, user message or turn; its token count may follow. */
+/**
+ * Groups the model's lines into replies; other lines are steps of their own. A result, a message of the user or
+ * the start of a turn ends a reply, whose token count may follow.
+ */
 function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
   const steps: SessionStep[] = []
   let open: ReplyStep | null = null

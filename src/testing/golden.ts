@@ -86,7 +86,7 @@ export async function golden<S, Kept = unknown>(
 
 const SHOWN = 10
 
-/** Describes the first difference of two recordings; null if they are equal. */
+/** Describes how two recordings differ at the first different line; null if they are equal. */
 function differenceOf(before: string, after: string): string | null {
   const [was, is] = [linesOf(before), linesOf(after)]
   for (let seq = 0; seq < Math.max(was.length, is.length); seq += 1) {

@@ -35,7 +35,7 @@ type From<T> = (written: Written) => T
 
 type Step = From<Fact>
 
-/** Writes the log of these steps. A step that refers to a missing fact uses an unknown id. */
+/** Writes the log of these steps. A step that refers to a fact without an id, or to none, uses an unknown id. */
 function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
   const written: Written = { facts: [], ids: [], calls: [], ended: new Set() }
   for (const write of steps) {

@@ -95,7 +95,7 @@ describe('invalid commands', () => {
       message: 'replay needs a FILE (or - for standard input) or --db (see: colloquy help replay)',
     },
     { argv: ['search', '--text', 'view'], message: '(see: colloquy help search)' },
-    { argv: ['check', '-', '-'], message: 'standard input (-) can be read only once: pass - once' },
+    { argv: ['check', '-', '-'], message: 'standard input can be read only once: pass `-` once' },
     { argv: ['demo', SAMPLE], message: 'demo accepts no FILE' },
     { argv: ['help', 'frobnicate'], message: "unknown command 'frobnicate'" },
     { argv: ['help', 'check', 'view'], message: 'help accepts only one COMMAND' },

@@ -111,7 +111,7 @@ export function errorPosition(text: string): string {
   }
 }
 
-/** Opens a text: one event a line, or else a `.json` file, a single array, or an object on several lines. */
+/** Opens a text with one event a line. Reads a `.json` file, an array, or an object on several lines whole. */
 async function openText(extension: string, begun: Begun): Promise<Opened> {
   const isJsonFile = extension === '.json'
   const [opening] = trimmed(begun.read)

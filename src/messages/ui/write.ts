@@ -51,7 +51,10 @@ function linkOf(conversationId: string, { blobs, service = '' }: UIMessagesOptio
   }
 }
 
-/** Returns a message's long strings by address; a client may post an address instead of its string. */
+/**
+ * Returns the long strings of a message's parts, except texts, by address; none unless `blobs` is `refs`. A
+ * client may post an address instead of its string.
+ */
 export function stringsByAddress(
   { llm_message }: MessageEvent,
   conversationId: string,

@@ -102,7 +102,7 @@ export const settingsOperations = (
       if (users.length > 0)
         throw new HttpProblem(
           409,
-          `The agent profiles ${users.join(', ')} use this profile. Change them first.`,
+          `This profile is in use by agent profiles: ${users.join(', ')}. Change them first.`,
         )
       await profiles.remove(name)
       await settings.onProfileRenamed(name, null)

@@ -259,8 +259,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * both. A save changes no record and wakes no watch.
    *
    * A snapshot only makes a replay unnecessary, so losing one does no harm. The store does not interpret the
-   * bytes. A caller that loads them must check that they match the log. The bytes must not change until the
-   * call resolves. O(bytes).
+   * bytes. A caller that loads them must check that they match the log. Do not change the bytes until
+   * `saveSnapshot` resolves. O(bytes).
    * @throws `unknown_conversation`, even if `parts` is empty; `invalid_argument` for a part number that is
    *   repeated or not an integer from 0 to 2³¹ - 1, a value that is not bytes, and a part of more than 128
    *   MiB.

@@ -1,4 +1,4 @@
-/** Scripts of replies. A script is part of the user's message, so that a model in any process can play it. */
+/** Scripts of replies. A script is part of a user message, so a scripted model in any process can play it. */
 
 import type { Model, ModelPart, ModelTurn, RequestBody } from '../../messages/model.ts'
 
