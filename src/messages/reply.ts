@@ -268,8 +268,8 @@ function uniteCalls(parts: readonly ReplyPart[], { origin }: Limits): readonly R
     const other = call.id === '' ? undefined : known.get(call.id)
     if (other !== undefined && (origin === 'responses' || isSameCall(call, other))) {
       const [kept, repeated] = fullness(call) >= fullness(other) ? [call, other] : [other, call]
-      const { more } = united.get(other) ?? other
-      united.set(kept, { ...kept, more: moreOf({ ...more, ...withoutEmpty(call.more ?? {}) }) })
+      const [more, own] = [repeated, kept].map((each) => withoutEmpty((united.get(each) ?? each).more ?? {}))
+      united.set(kept, { ...kept, more: moreOf({ ...more, ...own }) })
       united.set(repeated, null)
       known.set(call.id, kept)
     } else known.set(call.id, call)

@@ -100,12 +100,13 @@ describe('D35: calls with the same id in a reply', () => {
   })
 
   it('keep the signature that only one of them has', () => {
-    const signed = { functionCall: { id: 'a', name: 'ls', args: {} }, thoughtSignature: 'c2ln' }
+    const signed = { functionCall: { id: 'a', name: 'ls', args: { n: 1 } }, thoughtSignature: 'c2ln' }
     const unsigned = { functionCall: signed.functionCall }
     for (const parts of [
       [signed, unsigned],
       [unsigned, signed],
       [signed, { ...unsigned, thoughtSignature: '' }],
+      [signed, { functionCall: { ...signed.functionCall, args: {} }, thoughtSignature: 'b3Ro' }],
     ]) {
       const { events } = fromGoogle({ candidates: [{ content: { parts }, finishReason: 'STOP' }] } as never)
       expect(events).toHaveLength(1)
