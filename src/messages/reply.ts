@@ -36,8 +36,12 @@ export interface Failure {
 }
 
 /** Reads an error without a message as JSON, because it can have a code or a type. */
-export const failureOf = ({ error }: RawObject): Failure | null =>
-  error ? failedWith(stringOf(objectOf(error)['message']) || textOfInput(error)) : null
+export function failureOf({ error }: RawObject): Failure | null {
+  if (!error) return null
+  const message = stringOf(objectOf(error)['message']) || stringOf(error)
+  // The fields of an `Error` can contain the whole request.
+  return failedWith(message || (error instanceof Error ? error.name : clipped(textOfInput(error))))
+}
 
 export const failedWith = (explanation: unknown): Failure => ({
   type: 'failed',

@@ -256,5 +256,9 @@ describe('a stream', () => {
     const failed = collectAiSdk()
     failed.push({ type: 'error', error: new Error('overloaded') })
     expect(failed.end()).toEqual({ events: [], outcome: { type: 'failed', explanation: 'overloaded' } })
+    const refused = collectAiSdk()
+    const requestBodyValues = { messages: ['secret'] }
+    refused.push({ type: 'error', error: Object.assign(new TypeError(''), { requestBodyValues }) })
+    expect(refused.end()).toEqual({ events: [], outcome: { type: 'failed', explanation: 'TypeError' } })
   })
 })

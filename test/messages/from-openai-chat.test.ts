@@ -259,6 +259,7 @@ describe('collectOpenAIChat', () => {
     ],
     [{ object: 'error', message: 'Too long.', code: 400 }, 'Too long.'],
     [{ error: { code: 502 } }, '{"code":502}'],
+    [{ error: { body: 'x'.repeat(1000) } }, `{"body":"${'x'.repeat(391)}`],
   ])('reports the error of a chunk: %j', (error, explanation) => {
     const { push, end } = collectOpenAIChat()
     push({ ...chunk({ content: 'x' }), base_resp: { status_code: 0, status_msg: '' }, error: '' })

@@ -181,6 +181,9 @@ describe('collectOpenAIResponses', () => {
     })
     push({ type: 'error', error: { type: 'server_error', message: 'Down.' } })
     expect(end().outcome).toEqual({ type: 'failed', explanation: 'Down.' })
+    const unexplained = collectOpenAIResponses()
+    unexplained.push({ type: 'error', error: '', message: 'Overloaded' })
+    expect(unexplained.end().outcome).toEqual({ type: 'failed', explanation: 'Overloaded' })
   })
 })
 

@@ -89,7 +89,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
 
   return collectStream(fromAnthropic, options, {
     push: take,
-    failureIn: (event) => (event['type'] === 'error' ? failureOf({ error: event['error'] ?? event }) : null),
+    failureIn: (event) => (event['type'] === 'error' ? failureOf({ error: event['error'] || event }) : null),
     isComplete: () => isComplete,
     whole: () => {
       const content = all.map((item) => closeBlock(item, DELTAS, isComplete))

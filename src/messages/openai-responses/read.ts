@@ -75,7 +75,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
 
   return collectStream(fromOpenAIResponses, options, {
     push,
-    failureIn: (event) => (event['type'] === 'error' ? failureOf({ error: event['error'] ?? event }) : null),
+    failureIn: (event) => (event['type'] === 'error' ? failureOf({ error: event['error'] || event }) : null),
     isComplete: () => response !== null && response['status'] !== 'in_progress',
     whole: () => ({ ...response, output: items.all() }),
   })
