@@ -185,6 +185,18 @@ describe('collectOpenAIResponses', () => {
     unexplained.push({ type: 'error', error: '', message: 'Overloaded' })
     expect(unexplained.end().outcome).toEqual({ type: 'failed', explanation: 'Overloaded' })
   })
+
+  it('reads the output of a call once, if neither has an item id', () => {
+    const { push, end } = collectOpenAIResponses()
+    const call = { type: 'shell_call', call_id: 'c', action: { commands: ['ls'] }, status: 'completed' }
+    const output = { type: 'shell_call_output', call_id: 'c', output: [{ stdout: 'a' }] }
+    for (const [output_index, item] of [call, output].entries())
+      for (const end of ['added', 'done']) push({ type: `response.output_item.${end}`, output_index, item })
+    push({ type: 'response.completed', response: { id: 'r', status: 'completed', output: [] } })
+    expect(end().events).toMatchObject([
+      { llm_message: { reply: { parts: [{ other: call }, { other: output }] } } },
+    ])
+  })
 })
 
 describeRecorded('recorded replies of OpenAI Responses', 'openai-responses', (replies) => {

@@ -155,7 +155,9 @@ function streamedItems() {
   const byType = new Map<unknown, StreamItem>()
   const find = (id: string, index: unknown, item: RawObject): StreamItem => {
     const call = stringOf(item['call_id'])
-    const named = byId.get(id || call)
+    // A call and its output have the same call id.
+    const callKey = `${stringOf(item['type'])} ${call}`
+    const named = byId.get(id || callKey)
     const isLatest = id + call === '' && (index ?? null) === null
     const known = named ?? (isLatest ? byType.get(item['type']) : byIndex.get(index))
     const knownCall = known === undefined ? '' : callIdOf(known)
@@ -171,6 +173,7 @@ function streamedItems() {
     if (id !== '') byId.set(id, match)
     // Some servers send the call id as the item's id in the events of the arguments.
     if (call !== '' && !byId.has(call)) byId.set(call, match)
+    if (call !== '' && !byId.has(callKey)) byId.set(callKey, match)
     byIndex.set(index ?? items.length - 1, match)
     byType.set(item['type'], match)
     return match
