@@ -50,6 +50,8 @@ export function aiSdkStep({ streamText, tools: listed, ...options }: AiSdkStepOp
     {
       limits: LIMITS,
       describe: (listed) => listed,
+      // The SDK's own tools are sent in place of the tools of the history.
+      describesHistory: Object.keys(requested).length === 0,
       write: (messages, writing, { tools: listed, ...rest }) => ({
         // Errors are in the stream; the SDK would also print them.
         onError: () => undefined,

@@ -97,6 +97,33 @@ it('a tool without execute is rejected, unless the provider executes it', () => 
   expect(make({ ...ofProvider, isProviderExecuted: true })).not.toThrow()
 })
 
+it('keeps signed reasoning before a call of an unknown tool, if the provider executes all tools', async () => {
+  const omitted: unknown[] = []
+  const sent: string[] = []
+  const streamText = ({ messages }: { readonly messages: unknown }) => ({
+    fullStream: (async function* () {
+      sent.push(JSON.stringify(messages))
+      yield { type: 'start' }
+      yield { type: 'reasoning-start', id: '0' }
+      yield { type: 'reasoning-delta', id: '0', text: 'Hm.' }
+      yield { type: 'reasoning-end', id: '0', providerMetadata: { anthropic: { signature: 'c2ln' } } }
+      if (sent.length === 1) yield { type: 'tool-call', toolCallId: 'c', toolName: 'elsewhere', input: {} }
+      const finishReason = sent.length === 1 ? 'tool-calls' : 'stop'
+      yield { type: 'text-start', id: '1' }
+      yield { type: 'text-delta', id: '1', text: 'Done.' }
+      yield { type: 'text-end', id: '1' }
+      yield { type: 'finish-step', finishReason, usage: {}, response: { id: `r${sent.length}` } }
+    })(),
+  })
+  const search = { type: 'provider', id: 'p.search', args: {}, inputSchema: INPUT, isProviderExecuted: true }
+  const conversation = await begin()
+  const step = aiSdkStep({ streamText, model: 'm', tools: { search } })
+  await conversation.run(step, { onPrefix: (each) => omitted.push(each) })
+  expect(sent).toHaveLength(2)
+  expect(omitted).toEqual([])
+  expect(sent[1]).toContain('c2ln')
+})
+
 /** Returns a `streamText` that accepts the prompts of version 6. `refuseAll` simulates any other version. */
 function streamTextOf6(seen: unknown[], refuseAll = false) {
   const options = { providerOptions: z.object().optional() }
