@@ -378,7 +378,7 @@ const SENTENCES: readonly RegExp[] = [
   // LM Studio, and vLLM since 2026.
   /context length (?:of|is) only \d+/i,
   // Poolside; Cohere; DS4; and gateways that pass on only the code.
-  /maximum allowed input length|tokens in the prompt cannot exceed|configured context size is \d/i,
+  /maximum allowed input length of [\d,]+ tokens|tokens in the prompt cannot exceed|configured context size is \d/i,
   /context_length_exceeded/i,
 ]
 

@@ -96,6 +96,10 @@ describe('tooLong', () => {
     ['another invalid request', failure('messages: roles must alternate', { status: 400 })],
     ['a long tool name', failure('tools.0.name is longer than the maximum length of 64', { status: 400 })],
     ['a long tool description', failure('tools.0.description is too long', { status: 400 })],
+    [
+      'a long field',
+      failure('tools.0.name exceeds the maximum allowed input length of 64 characters', { status: 400 }),
+    ],
     ['text of the model', { type: 'content_block_delta', delta: { text: 'prompt is too long' } }],
     [
       'a chunk without an error',
