@@ -78,7 +78,9 @@ function filePart(text: string): Content | null {
   const [start = '', type, isEncoded] = DATA_URL.exec(text) ?? []
   const isFile =
     (imageTypeOf(text) !== undefined || text.startsWith('JVBERi0')) && isBase64(text.replaceAll(/\r?\n/g, ''))
-  return isFile || isEncoded !== undefined ? bytesPart(text.slice(start.length), type, null) : null
+  const data = text.slice(start.length).trim()
+  const isData = isEncoded !== undefined && !/[^\S\r\n]/.test(data)
+  return isFile || isData ? bytesPart(data, type, null) : null
 }
 
 const asPart = (read: Content | string): Content[] =>
@@ -173,7 +175,8 @@ const valuesOf = (text: unknown): unknown[] =>
   typeof text === 'string' ? attempt((): unknown[] => [text, JSON.parse(text)], [text]) : []
 
 /** Omits null fields, because FastMCP writes them only in structured content. */
-const sortedJson = (value: unknown): string => canonicalJson(mapDeep(value, (each) => each ?? undefined))
+const sortedJson = (value: unknown): string =>
+  canonicalJson(mapDeep(value, (each) => (each instanceof Bytes ? each.base64 : (each ?? undefined))))
 
 function asContent(value: unknown, blocks: Kinds): Observation {
   if (value instanceof Bytes) return observation(asPart(value.read()))
@@ -229,13 +232,29 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
   return readPart(open) !== null || block?.fits(open) === true ? open : null
 }
 
+/** Fields of LangChain's image with an address. */
+const URL_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'url',
+  'id',
+  'index',
+  'mimeType',
+  'mime_type',
+  'source_type',
+  'metadata',
+  'extras',
+])
+
 function imagePart(part: RawObject): Content | null {
   const { data, mimeType, mediaType, image, source, url } = part
   const { data: inner, media_type, url: innerUrl } = objectOf(source)
-  const content = inner ?? data ?? image ?? innerUrl ?? url
+  const bytes = inner ?? data ?? image
+  // An image with other fields, such as a title, is a record of the tool.
+  const isPlain = Object.keys(part).every((key) => URL_FIELDS.has(key))
+  const content = bytes ?? innerUrl ?? (isPlain ? url : null)
   if (typeof content === 'string' && readImage(content) !== null)
     return { type: 'image', image_urls: [content] }
-  return bytesPart(content, media_type ?? mimeType ?? mediaType ?? 'image', null)
+  return bytesPart(bytes, media_type ?? mimeType ?? mediaType ?? 'image', null)
 }
 
 function bedrockPart({ format, name, source }: RawObject, kind: 'application' | 'image'): Content | null {
@@ -303,13 +322,14 @@ const plainValue = (value: unknown): unknown =>
 
 class Bytes {
   readonly bytes: Uint8Array
+  #base64: string | null = null
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
   }
 
   get base64(): string {
-    return base64Of(this.bytes)
+    return (this.#base64 ??= base64Of(this.bytes))
   }
 
   read(): Content | string {

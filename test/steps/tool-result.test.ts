@@ -17,7 +17,7 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 const PDF = 'JVBERi0xLjcK'
 const WAV = 'UklGRiQAAABXQVZF'
 const CSV = 'YSxiCjEsMgo='
-const LONG_CSV = Buffer.from('a,b\n'.repeat(20)).toString('base64')
+const LONG_CSV = Buffer.from('a,b\n'.repeat(21)).toString('base64')
 const SHOT = { type: 'image', image_urls: [`data:image/png;base64,${PNG}`] }
 const FOLLOWS = '"[Part 1, which follows]"'
 const bytes = (base64: string): Uint8Array => new Uint8Array(Buffer.from(base64, 'base64'))
@@ -203,6 +203,16 @@ describe('readToolResult', () => {
       [{ type: 'image', url: 'https://a.b/c.png' }],
       [{ type: 'image', image_urls: ['https://a.b/c.png'] }],
     ],
+    [
+      'row with the address of an image and a title',
+      [{ type: 'image', url: 'https://a.b/c.png', title: 'A' }],
+      [text('[{"type":"image","url":"https://a.b/c.png","title":"A"}]')],
+    ],
+    [
+      'row with a path of an image',
+      [{ type: 'image', url: '/images/cat1' }],
+      [text('[{"type":"image","url":"/images/cat1"}]')],
+    ],
     ['Google image', [{ inlineData: { mimeType: 'image/png', data: PNG } }], [SHOT]],
     [
       'Bedrock image',
@@ -261,6 +271,11 @@ describe('readToolResult', () => {
     ['a short word of base64', '/9j/abcd', [text('/9j/abcd')]],
     ['a sentence', `/9j/ ${'word '.repeat(20)}`, [text(`/9j/ ${'word '.repeat(20)}`)]],
     ['a data URL without base64', 'data:,a%20b', [text('data:,a%20b')]],
+    [
+      'a text that begins with a data URL',
+      `data:text/csv;base64,${LONG_CSV} has rows`,
+      [text(`data:text/csv;base64,${LONG_CSV} has rows`)],
+    ],
     ['text bytes in an object', { table: bytes(CSV) }, [text('{"table":"a,b\\n1,2\\n"}')]],
     [
       'a CSV file in an object',
@@ -316,6 +331,11 @@ describe('readToolResult', () => {
     const result = read(output)
     expect(result.content).toEqual(content)
     expect(result.is_error === true).toBe(isError)
+  })
+
+  it('reads an image of a megabyte next to structured content in less than a second', () => {
+    const image = { type: 'image', data: new Uint8Array(1_000_000), mimeType: 'image/png' }
+    expect(costOf(() => read({ content: [image], structuredContent: { a: 1 } }))).toBeLessThan(1000)
   })
 
   it('replaces values that are nested more than 500 levels deep by a note', () => {
