@@ -12,6 +12,7 @@ const hook = (more: object): object => ({ webhooks: [{ ...HOOK, ...more }] })
 describe('an invalid configuration file', () => {
   it.each<[message: string, file: object | string]>([
     ['is not JSON (line 2 column 3)', '{\n  max_body_bytes: 1 }'],
+    ['is not JSON (line 2 column 3)', '\ufeff{\n  max_body_bytes: 1 }'],
     ['is not JSON', ''],
     ['Invalid input: expected object', '[]'],
     ['Unrecognized key: "port"', { port: 80 }],

@@ -16,9 +16,9 @@ export type Config = ReturnType<typeof configOf>
 export async function readConfig(file: string | undefined, { env }: Pick<Io, 'env'>): Promise<Config> {
   if (file === undefined) return configOf({}, '.', () => '')
   const refusal = (problems: readonly string[]) => new FileError('unreadable', problems.join('; '), file)
-  const text = await readFile(file, 'utf8').catch(rejectRead(file))
   // Some editors write a byte order mark.
-  const value = valueOf(text.replace(/^\ufeff/, ''))
+  const text = (await readFile(file, 'utf8').catch(rejectRead(file))).replace(/^\ufeff/, '')
+  const value = valueOf(text)
   if (value === undefined) throw refusal([`is not JSON${errorPosition(text)}`])
   const { success, data, error } = settings.safeParse(value)
   if (!success) throw refusal(error.issues.flatMap(describeIssue))
