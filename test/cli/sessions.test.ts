@@ -56,6 +56,16 @@ describe('a session as a FILE', () => {
     expect(piped.out).toContain('"there are two"')
   })
 
+  it('is shown with notes on what the log omits or contains in part', async () => {
+    const output = [
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'so far' }] },
+    ]
+    const reply = { object: 'response', id: 'r', output, status: 'cancelled' }
+    const pathOf = folder({ 'a.json': JSON.stringify([{ role: 'user', content: 'hi' }, reply]) })
+    const { out } = await colloquy(['check', pathOf('a.json')])
+    expect(out).toMatch(/note: line 2 {2}not fully read {2}cancelled replies/)
+  })
+
   it('is read in the format of --from, which also accepts events', async () => {
     const pathOf = folder({ 'a.json': JSON.stringify(openaiChat(SCRIPT).slice(0, 1)) })
     const one = await runJson<{ file: string; session: { format: string } }>([

@@ -60,7 +60,7 @@ export const upcastRepairs = ({ upcasts }: Pick<Problems, 'upcasts'>): Problem[]
 
 const sessionNotes = ({ session }: Recording): Problem[] =>
   (session?.notes ?? []).map(({ what, count, line }) => {
-    return { line, what: 'not read', detail: glimpse(what) + (count === 1 ? '' : `, ${count} times`) }
+    return { line, what: 'not fully read', detail: glimpse(what) + (count === 1 ? '' : `, ${count} times`) }
   })
 
 const logRepairs = ({ lines }: Recording, state: State): Problem[] =>
