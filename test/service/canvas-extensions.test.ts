@@ -112,6 +112,12 @@ it('an extension is installed disabled, and can be read, enabled and uninstalled
   expect(existsSync(join(root, 'board/dist/index.js'))).toBe(true)
 })
 
+it('a manifest can begin with a byte order mark', async () => {
+  app('marked', `\ufeff${JSON.stringify({ ...MANIFEST, name: 'marked' })}`)
+  const { status, body } = await install('marked')
+  expect([status, body['name']]).toEqual([200, 'marked'])
+})
+
 it('a source can be an absolute path with a repo_path below it', async () => {
   app('mono/packages/inner', { name: 'inner' })
   const { status, body } = await install(join(root, 'mono'), { repo_path: 'packages/inner' })
