@@ -440,6 +440,25 @@ describe('an open SQLite file', () => {
     expect(existsSync(file)).toBe(false)
   })
 
+  it.each(['?mode=memory', '?cache=shared&mode=memory', '?vfs=memdb'])(
+    'is in memory with a URI that ends in %s, even if a file of this name appears',
+    async (end) => {
+      const file = FILES.next()
+      const store = await openWithEvent('node:sqlite', `file:${file}${end}`)
+      writeFileSync(file, '')
+      expect((await store.append('c', [pause('b')])).version).toBe(2)
+    },
+  )
+
+  it('is a path, not a URI, if its name begins with FILE:', async () => {
+    const directory = process.cwd()
+    process.chdir(FILES.path)
+    onTestFinished(() => process.chdir(directory))
+    const store = await openWithEvent('node:sqlite', 'FILE:a.db')
+    renameSync('FILE:a.db', 'moved.db')
+    await expectError(store.append('c', [pause('b')]), 'store_unavailable', /deleted, moved or replaced/)
+  })
+
   it('remains in use after the working directory changes', async () => {
     const [file, directory] = [FILES.next(), process.cwd()]
     process.chdir(FILES.path)

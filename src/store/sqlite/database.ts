@@ -68,9 +68,9 @@ export function connectionSource(options: SqliteStoreOptions): ConnectionSource 
 type Settings = Required<Pick<SqliteStoreOptions, 'synchronous' | 'readOnly' | 'busyTimeout' | 'fullText'>>
 
 function openedFile(file: string, settings: Settings): ConnectionSource {
-  const isFile = file !== ':memory:'
-  // SQLite also accepts a URI, such as `file:a%20b.db?mode=rw`.
-  const [, inUri] = /^file:(?:\/\/[^/]*)?([^?#]*)/i.exec(file) ?? []
+  // SQLite also accepts a URI, such as `file:a%20b.db?mode=rw`. Its scheme is in lower case.
+  const isFile = !/^:memory:$|^file:(?::memory:|.*[?&](?:mode=memory|vfs=memdb))/.test(file)
+  const [, inUri] = /^file:(?:\/\/[^/]*)?([^?#]*)/.exec(file) ?? []
   const path = inUri === undefined ? file : pathOf(attempt(() => decodeURIComponent(inUri), inUri))
   let identity: string | null | undefined = null
   return {
