@@ -111,6 +111,7 @@ export class Job<T extends object> {
       const [item] = await this.#kind.store.changeItems([...changes, ...others])
       if (item) this.#item = item
       if (record !== null) this.#stored = record
+      this.#unsaved = null
     } catch (error) {
       if (!isConflictIn(error, before) && !isConflictIn(error, collection)) {
         this.#unsaved = dueIn === this.#kind.ttl ? record : null

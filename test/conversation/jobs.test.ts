@@ -61,3 +61,26 @@ it('a job loses its lease if another process changes it after such a save', asyn
   await expect(job.save()).rejects.toMatchObject({ code: 'lease_lost' })
   await taken?.save()
 })
+
+it('a job loses its lease to another process that stores a record which the job failed to save', async () => {
+  const store = memoryStore()
+  let isDown = false
+  const unreliable = wrapStore(store, {
+    changeItems: async (changes) => {
+      if (isDown) throw new ColloquyError('store_unavailable', 'down')
+      return store.changeItems(changes)
+    },
+  })
+  const job = await jobsIn(unreliable).add('j', { n: 1 })
+  onTestFinished(() => job.abandon())
+  isDown = true
+  job.record = { n: 2 }
+  await expect(job.save()).rejects.toMatchObject({ code: 'store_unavailable' })
+  isDown = false
+  job.record = { n: 3 }
+  await job.save()
+  const taken = await jobsIn(store).take('j', () => ({ n: 2 }))
+  onTestFinished(() => taken?.abandon())
+  await expect(job.save()).rejects.toMatchObject({ code: 'lease_lost' })
+  await taken?.save()
+})
