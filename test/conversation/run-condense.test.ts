@@ -6,6 +6,7 @@ import { noopCondenser } from '../../src/context/condenser/condenser.ts'
 import { rollingCondenser, type RollingOptions } from '../../src/context/condenser/rolling.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
+import type { RunCondenserDecision } from '../../src/conversation/run/options.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { ColloquyError, nullOn } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -163,6 +164,39 @@ describe('a run that cannot condense', () => {
     // The condenser refuses again, but the log now has another error.
     const { error: later } = await conversation.run(script([[], [], []]).step, { condenser })
     expect(later).toMatchObject({ name: 'NoReply' })
+    expect(later).not.toHaveProperty('cause')
+  })
+
+  it("does not return the cause of a refusal with a later refusal's error", async () => {
+    const conversation = await turns(4)
+    await conversation.append(REQUEST)
+    const refusal = {
+      type: 'refuse',
+      reason: {
+        message: 'failed',
+        triggers: ['request'],
+        required: true,
+        cause: new Error('quota exceeded'),
+      },
+    } as const
+    const useless = {
+      type: 'condense',
+      event: { kind: 'Condensation', source: 'environment', llm_response_id: '', forgotten_event_ids: [] },
+    } as const
+    const decisions: RunCondenserDecision[] = [refusal, refusal, useless]
+    const condenser = { condense: async () => decisions.shift() ?? useless }
+    const { step } = script([[]])
+    const { error } = await conversation.run(step, { condenser })
+    expect(error).toMatchObject({
+      name: 'CondensationRefused',
+      message: 'failed',
+      cause: refusal.reason.cause,
+    })
+    const { error: later } = await conversation.run(step, { condenser })
+    expect(later).toMatchObject({
+      name: 'CondensationRefused',
+      message: 'The condenser did not shorten the view.',
+    })
     expect(later).not.toHaveProperty('cause')
   })
 

@@ -30,6 +30,7 @@ const NO_CONDENSER = 'A condensation was requested, but the run has no condenser
 export async function condense(run: RunContext, state: State): Promise<Condensing> {
   const { condenser, signal } = run
   const { branch } = state
+  run.refusalCause = undefined
   const isRequested = branch.view.unhandledCondensationRequest
   const proceed: Condensing = { next: isReplied(branch) ? 'stop' : 'ask' }
   const refuse = async (message: string, triggers: readonly string[]): Promise<Condensing> =>
