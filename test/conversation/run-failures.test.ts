@@ -1,6 +1,7 @@
 /** Failed steps, stores and processes: how the run ends, and what the next run does. */
 
 import { describe, expect, it } from 'vitest'
+import { noopCondenser } from '../../src/context/condenser/condenser.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { RunCondenser } from '../../src/conversation/run/options.ts'
 import { decodeEvent } from '../../src/event/decode.ts'
@@ -173,6 +174,19 @@ describe('the end of a run', () => {
     const hooks = [{ on: 'Stop', name: 'count', run: () => void (stops += 1) }] as const
     expect(await conversation.run(step, { hooks })).toEqual({ status: 'finished', iterations: 1 })
     expect([requests.length, stops]).toEqual([2, 1])
+  })
+
+  it.each([
+    ['without a condenser', null],
+    ['with a condenser that ignores it', noopCondenser()],
+  ])('a CondensationRequest %s does not make the last model call one too many', async (_, condenser) => {
+    const { conversation } = await startConversation()
+    await conversation.append({ kind: 'CondensationRequest', source: 'environment' })
+    const { step } = script([[says('one')], [says('two')]])
+    const options = { maxIterations: 1, ...(condenser !== null && { condenser }) }
+    expect(await conversation.run(step, options)).toMatchObject({ error: { name: 'CondensationRefused' } })
+    await conversation.sendMessage('again')
+    expect(await conversation.run(step, options)).toMatchObject({ status: 'finished' })
   })
 
   it('a run fails if its conversation is deleted and recreated with the same id', async () => {

@@ -474,7 +474,7 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
   else if (isTurnOver(state.branch)) return !(await confirmStop(run, isTurnOver))
   else if (hasNoPrompt(state.branch)) return endWith([statusUpdate('finished')])
   else {
-    const end = runEnding(state, run.iterations, maxIterations, stuck)
+    const end = isReplied(state.branch) ? [] : runEnding(state, run.iterations, maxIterations, stuck)
     if (end.length > 0) return endWith(end)
     const prompt = nextPrompt(run, state)
     if (prompt !== null) await showPrompt(run, prompt)
