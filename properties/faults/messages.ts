@@ -164,7 +164,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'parts that another model signed are sent',
     file: 'messages/prefix.ts',
-    find: 'requested !== withoutDate(model ?? requested)',
+    find: 'requested !== withoutDate(model)',
     replace: "model === ''",
   },
   {

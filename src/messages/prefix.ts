@@ -181,7 +181,7 @@ export function startProof(limits: Limits, options: WriteOptions) {
     const isOther = typeof made === 'string' && made !== grammar
     if (isOther) return bound > 0 ? 'grammar' : null
     const requested = bound > 0 ? requestedModel(reply) : null
-    if (requested !== null && requested !== withoutDate(model ?? requested)) return 'model'
+    if (model !== undefined && requested !== null && requested !== withoutDate(model)) return 'model'
     if (typeof prefix === 'string' && prefix !== digitsOf(state.digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
     if (typeof digest !== 'string') return null

@@ -88,6 +88,14 @@ describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (gramm
     expect(JSON.stringify(WRITERS[grammar]?.(history))).toMatch(/thought 2|sealed 2/)
   })
 
+  it('keeps signed parts of a model whose name has two dates, if no model is named', () => {
+    const model = 'eval-20250101-20250202'
+    const reply = replied(grammar, opening, reasoningReply('a', 1), { model })
+    for (const options of [{}, { model }])
+      expect(leftOut(grammar, [...opening, reply, user('two')], options)).toEqual([])
+    expect(leftOut(grammar, [...opening, reply, user('two')], { model: 'eval' })).toEqual(['2 model'])
+  })
+
   it('leaves out signed parts after a changed prefix, and keeps those before it', () => {
     expect(leftOut(grammar, history.with(0, system('t')))).toEqual(['2 prefix', '4 prefix'])
     expect(leftOut(grammar, history.with(3, user('TWO')))).toEqual(['4 prefix'])
