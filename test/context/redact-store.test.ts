@@ -5,6 +5,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runInNewContext } from 'node:vm'
 import { afterAll, describe, expect, it } from 'vitest'
 import { redactingStore } from '../../src/context/redaction/store.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
@@ -304,6 +305,14 @@ describe('calls of a redacting store', () => {
     const event = message('m', S)
     await store.append('c', [event])
     expect(JSON.stringify(event)).toContain('opensesame')
+    await store.close()
+  })
+
+  it('mask by an expression of another realm', async () => {
+    const rules = redactionRules({ patterns: [runInNewContext('/open[a-z]+/g') as RegExp] })
+    const store = redactingStore(memoryStore(), rules)
+    await store.createConversation({ id: 'c', title: 'an opensesame here' })
+    expect((await store.getConversation('c'))?.title).toBe(`an ${MASK} here`)
     await store.close()
   })
 })

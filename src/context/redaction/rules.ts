@@ -44,6 +44,9 @@ export interface RedactionRules {
   readonly isSecretField: IsSecretField
 }
 
+/** Also true for an expression of another realm, as in a test that runs in a `vm` context. */
+const isRegExp = (item: unknown): boolean => Object.prototype.toString.call(item) === '[object RegExp]'
+
 /**
  * Compiles rules for `redact`. Without options, the rules mask the well-known forms and the texts of the
  * default fields. O(size of the options).
@@ -57,7 +60,7 @@ export function redactionRules(options: RedactionOptions = {}): RedactionRules {
   checkOptionNames(options, 'secrets patterns builtIn fields key')
   const { secrets = [], patterns = [], builtIn = true, fields = SECRET_FIELDS, key } = options
   checkList('secrets', secrets, 'a string', (item) => typeof item === 'string')
-  checkList('patterns', patterns, 'a regular expression', (item) => item instanceof RegExp)
+  checkList('patterns', patterns, 'a regular expression', isRegExp)
   const isSecretField = secretFields(fields)
   const literals = secrets.map(checkSecret)
   const literalFinders = [literalFinder(literals)].filter((finder) => finder !== null)
