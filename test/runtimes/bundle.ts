@@ -69,7 +69,9 @@ export async function bundle(
         transform(code, id) {
           if (platform === 'node' || !isTest(id)) return null
           const needed = Object.entries(GLOBALS).flatMap(([name, use]) => (use.test(code) ? [name] : []))
-          return `import { ${needed.join(', ')} } from ${JSON.stringify(WITHOUT_NODE)}; ${code}`
+          return needed.length === 0
+            ? null
+            : `import { ${needed.join(', ')} } from ${JSON.stringify(WITHOUT_NODE)}; ${code}`
         },
         load(id) {
           if (id !== join(HERE, 'bundled-tests.ts')) return null
