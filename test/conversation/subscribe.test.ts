@@ -341,6 +341,24 @@ it('continues after any item whose position and id it receives, even a line with
   await engine.close()
 })
 
+/** Does what `ReadableStream.from` does, which browsers lack. */
+function streamOf(items: AsyncIterable<unknown>): ReadableStream<unknown> {
+  const iterator = items[Symbol.asyncIterator]()
+  return new ReadableStream<unknown>(
+    {
+      async pull(controller) {
+        const { done, value } = await iterator.next()
+        if (done === true) controller.close()
+        else controller.enqueue(value)
+      },
+      async cancel() {
+        await iterator.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
 it('streams of items can be cancelled while they wait for an item', async () => {
   const engine = createEngine({ store: memoryStore() })
   const conversation = await engine.create()
@@ -358,7 +376,7 @@ it('streams of items can be cancelled while they wait for an item', async () => 
   })
   await asked.promise
   for (const items of [conversation.subscribe({ after: 1 }), conversation.subscribeTree(), run]) {
-    const reader = ReadableStream.from<unknown>(items).getReader()
+    const reader = streamOf(items).getReader()
     let reads = 0
     const read = async (): Promise<void> => {
       const { done } = await reader.read()
