@@ -17,9 +17,9 @@ export function parseInstant(text: string): bigint | undefined {
   const parts = DATE_TIME.exec(text)
   if (parts === null) return undefined
   const [, year, month, day, hour, minute, second, fraction = '', sign, zoneHour = 0, zoneMinute = 0] = parts
-  if (Number(day) > 28 && !hasDay(text)) return undefined
   // The calendar repeats after 400 years of 146,097 days. Date.UTC would read the year 26 as 1926.
   const date = Date.UTC(2000 + (Number(year) % 400), Number(month) - 1, Number(day))
+  if (Number(day) > 28 && new Date(date).getUTCDate() !== Number(day)) return undefined
   const days = date / 86_400_000 + (Math.floor(Number(year) / 400) - 5) * 146_097
   const zone = Number(zoneHour) * 3600 + Number(zoneMinute) * 60
   const time = Number(hour) * 3600 + Number(minute) * 60 + Number(second) - (sign === '-' ? -zone : zone)
@@ -30,11 +30,9 @@ export function parseInstant(text: string): bigint | undefined {
 }
 
 /** Whether {@link parseInstant} accepts the text, without parsing it. */
-export const isInstant = (text: string): boolean =>
-  DATE_TIME.test(text) && (text.slice(8, 10) < '29' || hasDay(text))
-
-function hasDay(text: string): boolean {
+export function isInstant(text: string): boolean {
+  if (!DATE_TIME.test(text)) return false
   const day = Number(text.slice(8, 10))
-  const date = new Date(Date.UTC(2000 + (Number(text.slice(0, 4)) % 400), Number(text.slice(5, 7)) - 1, day))
-  return date.getUTCDate() === day
+  const [year, month] = [Number(text.slice(0, 4)), Number(text.slice(5, 7))]
+  return day < 29 || new Date(Date.UTC(2000 + (year % 400), month - 1, day)).getUTCDate() === day
 }
