@@ -50,10 +50,6 @@ export const failedWith = (explanation: unknown): Failure => ({
 
 const clipped = (text: string): string => text.slice(0, 400)
 
-/** The failure of a response that lacks the content of a reply, such as another form of error. */
-export const notReply = (raw: RawObject): Failure =>
-  failedWith(`The response is not a reply: ${clipped(textOfInput(raw))}`)
-
 /** Returns endings by stop reason. `names` are separated by spaces. */
 export const endingsAs = (type: Endings[string], names: string): Endings =>
   Object.fromEntries(names.split(' ').map((name) => [name, type]))
@@ -484,9 +480,11 @@ export const replyPart = {
 /** Key of the outcome of an incomplete stream. It is a symbol, because JSON cannot contain one. */
 export const BROKEN = Symbol('broken')
 
+/** `fields`: a response in which all of these are missing or empty is not a reply, but another form of error. */
 export const replyReader =
   <Raw extends object>(
     limits: Limits,
+    fields: readonly string[],
     read: (raw: RawObject, broken: ReplyOutcome | null, options: ReadOptions) => RawReply,
   ) =>
   (reply: Raw, options?: ReadOptions): Reply => {
@@ -494,7 +492,10 @@ export const replyReader =
     // A client returns a page as text if its address is not the address of an API.
     const raw: RawObject & { readonly [BROKEN]?: ReplyOutcome } =
       typeof reply === 'string' ? { error: clipped(reply) } : objectOf(reply)
-    return replyEvents(read(raw, raw[BROKEN] ?? failureOf(raw), options ?? {}), limits, options ?? {})
+    const isReply = fields.some((field) => [raw[field] ?? []].flat().length > 0)
+    const notReply = (): Failure => failedWith(`The response is not a reply: ${clipped(textOfInput(raw))}`)
+    const failure = raw[BROKEN] ?? failureOf(raw) ?? (isReply ? null : notReply())
+    return replyEvents(read(raw, failure, options ?? {}), limits, options ?? {})
   }
 
 /**

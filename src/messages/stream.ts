@@ -213,7 +213,7 @@ export function closeItem({ start, whole, pieces, unplaced }: StreamItem): RawOb
     if (isCall) {
       // Some servers begin or end a call with an empty object in place of its arguments.
       const texts = [joined, stringOf(set), stringOf(known)].filter((text) => text !== '' && text !== '{}')
-      if (value === '{}') [value = '{}'] = texts
+      if (value === '{}') value = texts[0] ?? value
       if (texts.some((text) => differs(text, value))) item = { ...item, [CONTRADICTED]: true }
     }
     if ((whole === null || isLacking(known) || (isCall && known === '{}')) && !isLacking(value))

@@ -319,6 +319,16 @@ it.each([
   })
   const other = { message: 'Not found', code: 404 }
   expect(read(other as never)).toEqual(failed(`The response is not a reply: ${JSON.stringify(other)}`))
+  const empty = {
+    choices: [],
+    candidates: [],
+    content: null,
+    output: null,
+    steps: null,
+    status: null,
+    text: 'Busy.',
+  }
+  expect(read(empty as never)).toEqual(failed(`The response is not a reply: ${JSON.stringify(empty)}`))
 })
 
 it('every reader accepts a reply that is nested 20,000 levels deep', () => {

@@ -6,7 +6,6 @@ import {
   failedWith,
   failureOf,
   moreOf,
-  notReply,
   readParts,
   replyDelta,
   replyPart,
@@ -41,11 +40,10 @@ export interface AiSdkStep {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromAiSdk = replyReader<AiSdkStep>(LIMITS, (raw, broken) => {
+export const fromAiSdk = replyReader<AiSdkStep>(LIMITS, ['content', 'finishReason'], (raw, broken) => {
   const response = objectOf(raw['response'])
   const content = objectsOf(raw['content']).filter(isVisible)
-  const ending =
-    broken ?? ((raw['content'] ?? raw['finishReason']) === undefined ? notReply(raw) : endingOf(raw))
+  const ending = broken ?? endingOf(raw)
   const { raw: _, ...usage } = objectOf(raw['usage'])
   const callFacts = callFactsIn(content)
   return {

@@ -5,7 +5,6 @@ import {
   endingBy,
   failureOf,
   moreOf,
-  notReply,
   readParts,
   replyDelta,
   replyPart,
@@ -124,22 +123,24 @@ export interface AnthropicReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromAnthropic = replyReader<AnthropicReply>(LIMITS, (raw, broken) => {
-  const stop = objectOf(raw['stop_details'])
-  const isReply = (raw['content'] ?? raw['stop_reason']) !== undefined
-  const ending =
-    broken ?? (isReply ? endingBy(ENDINGS, stringOf(raw['stop_reason']), stop['explanation']) : notReply(raw))
-  return {
-    id: raw['id'],
-    model: raw['model'],
-    stopReason: raw['stop_reason'],
-    usage: raw['usage'],
-    metadata: moreOf({ stop_details: raw['stop_details'], diagnostics: raw['diagnostics'] }),
-    container: objectOf(raw['container'])['id'],
-    parts: readParts(objectsOf(raw['content']), ending, partOf),
-    ending,
-  }
-})
+export const fromAnthropic = replyReader<AnthropicReply>(
+  LIMITS,
+  ['content', 'stop_reason'],
+  (raw, broken) => {
+    const stop = objectOf(raw['stop_details'])
+    const ending = broken ?? endingBy(ENDINGS, stringOf(raw['stop_reason']), stop['explanation'])
+    return {
+      id: raw['id'],
+      model: raw['model'],
+      stopReason: raw['stop_reason'],
+      usage: raw['usage'],
+      metadata: moreOf({ stop_details: raw['stop_details'], diagnostics: raw['diagnostics'] }),
+      container: objectOf(raw['container'])['id'],
+      parts: readParts(objectsOf(raw['content']), ending, partOf),
+      ending,
+    }
+  },
+)
 
 export const ENDINGS: Endings = {
   max_tokens: 'truncated',

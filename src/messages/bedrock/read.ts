@@ -1,13 +1,4 @@
-import {
-  endingBy,
-  failedWith,
-  moreOf,
-  notReply,
-  readParts,
-  replyDelta,
-  replyPart,
-  replyReader,
-} from '../reply.ts'
+import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
 import { addDelta, closeBlock, collectStream, itemsByIndex } from '../stream.ts'
@@ -34,22 +25,25 @@ export interface BedrockReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromBedrock = replyReader<BedrockReply>(LIMITS, (raw, broken, options) => {
-  const { output, stopReason, usage, $metadata, additionalModelResponseFields, trace } = raw
-  const { content } = objectOf(objectOf(output)['message'])
-  const contents = objectsOf(content).filter(({ text }) => text !== '')
-  const isReply = (output ?? stopReason) !== undefined
-  const ending = broken ?? (isReply ? endingBy(ENDINGS, stringOf(stopReason), stopReason) : notReply(raw))
-  return {
-    id: objectOf($metadata)['requestId'],
-    model: objectOf(options.request)['modelId'],
-    stopReason,
-    usage,
-    metadata: moreOf({ additionalModelResponseFields, trace }),
-    parts: readParts(contents, ending, partOf),
-    ending,
-  }
-})
+export const fromBedrock = replyReader<BedrockReply>(
+  LIMITS,
+  ['output', 'stopReason'],
+  (raw, broken, options) => {
+    const { output, stopReason, usage, $metadata, additionalModelResponseFields, trace } = raw
+    const { content } = objectOf(objectOf(output)['message'])
+    const contents = objectsOf(content).filter(({ text }) => text !== '')
+    const ending = broken ?? endingBy(ENDINGS, stringOf(stopReason), stopReason)
+    return {
+      id: objectOf($metadata)['requestId'],
+      model: objectOf(options.request)['modelId'],
+      stopReason,
+      usage,
+      metadata: moreOf({ additionalModelResponseFields, trace }),
+      parts: readParts(contents, ending, partOf),
+      ending,
+    }
+  },
+)
 
 export const ENDINGS: Endings = {
   max_tokens: 'truncated',

@@ -3,8 +3,8 @@ import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   endingBy,
   endingsAs,
+  failedWith,
   moreOf,
-  notReply,
   readParts,
   replyDelta,
   replyPart,
@@ -220,20 +220,24 @@ export interface GoogleReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromGoogle = replyReader<GoogleReply>(LIMITS, (raw, broken) => {
-  const [candidate = {}] = objectsOf(raw['candidates'])
-  const parts = objectsOf(objectOf(candidate['content'])['parts']).filter(isVisible)
-  const ending = broken ?? endingOf(raw, candidate)
-  return {
-    id: raw['responseId'],
-    model: raw['modelVersion'],
-    stopReason: stringOf(candidate['finishReason']) || blockReason(raw),
-    usage: raw['usageMetadata'],
-    metadata: moreOf(candidate, ...KNOWN),
-    parts: readParts(parts, ending, partOf),
-    ending,
-  }
-})
+export const fromGoogle = replyReader<GoogleReply>(
+  LIMITS,
+  ['candidates', 'promptFeedback'],
+  (raw, broken) => {
+    const [candidate = {}] = objectsOf(raw['candidates'])
+    const parts = objectsOf(objectOf(candidate['content'])['parts']).filter(isVisible)
+    const ending = broken ?? endingOf(raw, candidate)
+    return {
+      id: raw['responseId'],
+      model: raw['modelVersion'],
+      stopReason: stringOf(candidate['finishReason']) || blockReason(raw),
+      usage: raw['usageMetadata'],
+      metadata: moreOf(candidate, ...KNOWN),
+      parts: readParts(parts, ending, partOf),
+      ending,
+    }
+  },
+)
 
 const KNOWN = [
   'content',
@@ -261,7 +265,7 @@ function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   if (reason !== '') return endingBy(ENDINGS, reason, stringOf(candidate['finishMessage']) || reason)
   const blocked = blockReason(reply)
   if (blocked !== '') return { type: 'filtered', reason: blocked }
-  return objectsOf(reply['candidates']).length === 0 ? notReply(reply) : null
+  return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
 }
 
 /** False for the empty part at the end of a stream, which is not read. */

@@ -1,15 +1,6 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import {
-  endingBy,
-  failureOf,
-  moreOf,
-  notReply,
-  readParts,
-  replyDelta,
-  replyPart,
-  replyReader,
-} from '../reply.ts'
+import { endingBy, failureOf, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { addUsage, laterUsage } from '../reply-usage.ts'
 import { closeBlock, collectStream, itemsByIndex, joinPieces, newItem, piecesAt } from '../stream.ts'
@@ -37,14 +28,13 @@ export interface InteractionsReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export const fromInteractions = replyReader<InteractionsReply>(LIMITS, (raw, broken) => {
+export const fromInteractions = replyReader<InteractionsReply>(LIMITS, ['status', 'steps'], (raw, broken) => {
   // The other fields repeat the request.
   const { id, model, status, usage, service_tier, continuation_token, agent } = raw
   const steps = ownSteps(objectsOf(raw['steps']))
   const error = objectOf(steps.findLast((step) => step['error'])?.['error'])
   const detail = status === 'failed' ? error['message'] : textOfContents(steps)
-  const isReply = (status ?? raw['steps']) !== undefined
-  const ending = broken ?? (isReply ? endingBy(ENDINGS, stringOf(status), detail) : notReply(raw))
+  const ending = broken ?? endingBy(ENDINGS, stringOf(status), detail)
   const results = steps.filter(({ type }) => type === 'function_result')
   const byCall = new Map(results.map((step) => [step['call_id'], step]))
   let before: unknown

@@ -8,7 +8,6 @@ import {
   failedWith,
   failureOf,
   moreOf,
-  notReply,
   readParts,
   replyDelta,
   replyPart,
@@ -252,10 +251,10 @@ export interface ChatReply {
  * const { events } = fromOpenAIChat({ id: 'c1', choices: [{ message, finish_reason: 'stop' }] })
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  */
-export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
-  const [choice] = objectsOf(raw['choices'])
-  const message = objectOf(choice?.['message'])
-  const ending = broken ?? (choice === undefined ? notReply(raw) : endingOf(choice, message))
+export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, ['choices'], (raw, broken) => {
+  const [choice = {}] = objectsOf(raw['choices'])
+  const message = objectOf(choice['message'])
+  const ending = broken ?? endingOf(choice, message)
   const { content, refusal } = message
   const reasoning = reasoningText(message)
   const fields: JsonObject = {
@@ -277,7 +276,7 @@ export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
   return {
     id: idOf(raw),
     model: raw['model'],
-    stopReason: choice?.['finish_reason'],
+    stopReason: choice['finish_reason'],
     usage: raw['usage'],
     reasoning,
     parts,

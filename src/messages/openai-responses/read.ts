@@ -8,7 +8,6 @@ import {
   endingBy,
   failureOf,
   moreOf,
-  notReply,
   readParts,
   replyDelta,
   replyPart,
@@ -292,25 +291,29 @@ export interface ResponsesReply {
  * const { events } = fromOpenAIResponses({ id: 'resp_1', output: [{ type: 'message', content }] })
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  */
-export const fromOpenAIResponses = replyReader<ResponsesReply>(LIMITS, (raw, broken) => {
-  const { input_transformations, prompt_cache_diagnostics } = raw
-  const items = objectsOf(raw['output'])
-  const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])
-  const ending = broken ?? endingOf(raw, reason, items)
-  const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
-  const executed: Outputs = new Map(outputs.map((item) => [item['call_id'], item]))
-  return {
-    id: raw['id'],
-    model: raw['model'],
-    stopReason: reason || raw['status'],
-    usage: raw['usage'],
-    metadata: moreOf({ input_transformations, prompt_cache_diagnostics }),
-    parts: readParts(items, ending, (item, isCutOff, before) =>
-      partsOf(item, isCutOff, NAMED_AFTER.has(before?.['type']), executed),
-    ),
-    ending,
-  }
-})
+export const fromOpenAIResponses = replyReader<ResponsesReply>(
+  LIMITS,
+  ['output', 'status'],
+  (raw, broken) => {
+    const { input_transformations, prompt_cache_diagnostics } = raw
+    const items = objectsOf(raw['output'])
+    const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])
+    const ending = broken ?? endingOf(raw, reason, items)
+    const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
+    const executed: Outputs = new Map(outputs.map((item) => [item['call_id'], item]))
+    return {
+      id: raw['id'],
+      model: raw['model'],
+      stopReason: reason || raw['status'],
+      usage: raw['usage'],
+      metadata: moreOf({ input_transformations, prompt_cache_diagnostics }),
+      parts: readParts(items, ending, (item, isCutOff, before) =>
+        partsOf(item, isCutOff, NAMED_AFTER.has(before?.['type']), executed),
+      ),
+      ending,
+    }
+  },
+)
 
 type Outputs = ReadonlyMap<unknown, RawObject>
 
@@ -324,9 +327,7 @@ const ENDINGS: Endings = {
   cancelled: 'broken_off',
 }
 
-function endingOf(raw: RawObject, reason: string, items: readonly RawObject[]): ReplyOutcome | null {
-  const { status, output } = raw
-  if ((output ?? status) === undefined) return notReply(raw)
+function endingOf({ status }: RawObject, reason: string, items: readonly RawObject[]): ReplyOutcome | null {
   if (status === 'incomplete') return { type: reason === 'content_filter' ? 'filtered' : 'truncated', reason }
   const isBroken = ownField(ENDINGS, stringOf(status)) === 'broken_off'
   const ending = endingBy(ENDINGS, stringOf(status), isBroken ? textOfContents(items) : null)
