@@ -100,11 +100,11 @@ export function delayAfter(
  * the next item.
  */
 export function returnable<T>(
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   begin: (signal: AbortSignal) => AsyncGenerator<T, void, undefined>,
 ): AsyncGenerator<T, void, undefined> {
   const ended = new AbortController()
-  const items = begin(AbortSignal.any([signal, ended.signal]))
+  const items = begin(AbortSignal.any(signal === undefined ? [ended.signal] : [signal, ended.signal]))
   const end = items.return.bind(items)
   items.return = (value) => {
     ended.abort()
@@ -131,7 +131,7 @@ export function eventResponse(
   end: string | null,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
-  const events = returnable(signal ?? AbortSignal.any([]), eventsUntil)
+  const events = returnable(signal, eventsUntil)
   const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {

@@ -424,7 +424,7 @@ export class Conversation {
     const result = this.#run(step, options, begin.resolve)
     return Object.assign(result, {
       [Symbol.asyncIterator]: () =>
-        returnable(AbortSignal.any([]), (left) => this.#itemsOf(result, begin.promise, left)),
+        returnable(undefined, (left) => this.#itemsOf(result, begin.promise, left)),
     })
   }
 
