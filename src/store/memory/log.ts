@@ -10,6 +10,7 @@ import {
   type AppendDecision,
   EMPTY_TIP,
   type LaneOrigin,
+  type LogTip,
   type PathSegment,
   pathSegments,
   type TreeNode,
@@ -46,18 +47,28 @@ type Groups = Map<string, Group>
 /** The long strings of all logs by hash, and the number of logs that use each. */
 export type SharedStrings = Map<string, { readonly string: LargeString; logs: number }>
 
-export type MemoryLog = ReturnType<typeof newLog>
-
-export const newLog = (shared: SharedStrings = new Map()) => ({
-  rows: [] as LogRow[],
-  ids: new Map<string, number>(),
-  lanes: new Map<number, LaneOrigin | null>(),
-  strings: new Map<string, LargeString>(),
-  shared,
+export interface MemoryLog {
+  readonly rows: LogRow[]
+  readonly ids: Map<string, number>
+  readonly lanes: Map<number, LaneOrigin | null>
+  readonly strings: Map<string, LargeString>
+  readonly shared: SharedStrings
   /** All searchable events. `groups` has the same events by kind and source. */
+  readonly all: SortedList<LogRow>
+  readonly groups: Groups
+  readonly laneGroups: Map<number, Groups>
+  tip: LogTip
+}
+
+export const newLog = (shared: SharedStrings = new Map()): MemoryLog => ({
+  rows: [],
+  ids: new Map(),
+  lanes: new Map(),
+  strings: new Map(),
+  shared,
   all: new SortedList(compareRows),
-  groups: new Map() as Groups,
-  laneGroups: new Map<number, Groups>(),
+  groups: new Map(),
+  laneGroups: new Map(),
   tip: EMPTY_TIP,
 })
 
