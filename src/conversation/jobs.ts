@@ -31,7 +31,7 @@ export class Job<T extends object> {
   readonly #renewal: ReturnType<typeof setInterval>
   #item: Item
   #stored: T
-  /** The last record that could not be saved. If only the response was lost, the store has it. */
+  /** The record of the last failed save. The store contains it if only the response was lost. */
   #unsaved: T | null = null
   #isOver = false
 

@@ -1,6 +1,6 @@
 /**
- * Tool results: any value that a tool returns becomes content that the model can read. No value becomes an empty
- * object or base64 text.
+ * Tool results: the model can read any value that a tool returns. Bytes, errors and built-in objects are never
+ * sent as `{}`, and files are never sent as base64 text.
  */
 
 import { runInNewContext } from 'node:vm'

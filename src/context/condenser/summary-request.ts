@@ -9,7 +9,7 @@ import type { CallResult, MessageUnit, Unit } from '../../view/units.ts'
 
 /** Input of a summariser. */
 export interface SummaryRequest {
-  /** The earlier summaries that would be forgotten, in full; null if there are none. */
+  /** Full text of the summaries that the condensation removes; null if it removes none. */
   readonly previousSummary: string | null
   readonly events: readonly SummaryEvent[]
   /** Maximum tokens of the summary; null without a token limit. */

@@ -50,8 +50,8 @@ const isRegExp = (item: unknown): boolean => Object.prototype.toString.call(item
 /**
  * Compiles rules for `redact`. Without options, the rules mask the well-known forms and the texts of the
  * default fields. O(size of the options).
- * @throws ColloquyError `invalid_rules` for an empty key, an unknown built-in pattern, a secret that is no
- *   string, has fewer than 8 characters or is part of a mask's text, and a pattern that is no RegExp.
+ * @throws ColloquyError `invalid_rules` for an empty key, an unknown built-in pattern, a pattern that is not a
+ *   RegExp, and a secret that is not a string of at least 8 characters or is part of a mask's text.
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * rules.mask('correct horse battery') // '[redacted]'

@@ -249,7 +249,7 @@ export async function runLoop(
   }
 }
 
-/** Waits for more work, and acquires the lease for it; null if the run has ended. */
+/** Waits for more work, and acquires the lease for it; null if the run has ended. O(events meanwhile). */
 async function nextLease(
   { store, replica, owner }: RunParts,
   { until, signal, leaseTtl }: RunOptions & { readonly leaseTtl: number },
