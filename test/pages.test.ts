@@ -34,7 +34,7 @@ describe('commands on the pages', () => {
 })
 
 it('docs/service.md lists the HTTP status of each error', () => {
-  const rows = [...readPage('docs/service.md').matchAll(/^\| (\d+|none) +\| (.*) \|$/gm)]
+  const rows = [...readPage('docs/service.md').matchAll(/^\| (\d+) +\| (.*) \|$/gm)]
   const report = rows.flatMap(([, status = '', codes = '']) =>
     [...codes.matchAll(/`(\w+)`/g)].map((match) => [match[1] ?? '', status] as const),
   )
@@ -42,7 +42,7 @@ it('docs/service.md lists the HTTP status of each error', () => {
   const codes = [...source.matchAll(/^ {2}\| '(\w+)'$/gm)].map((match) => match[1] as ErrorCode)
   const actual = codes.map((code) => [
     code,
-    String(toProblem(new ColloquyError(code, ''), {})?.status ?? 'none'),
+    String(toProblem(new ColloquyError(code, ''), {})?.status ?? 500),
   ])
   expect(codes.length).toBeGreaterThan(20)
   expect(report.toSorted()).toEqual(actual.toSorted())

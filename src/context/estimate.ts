@@ -106,7 +106,7 @@ function ofContent(content: readonly Content[]): number {
   return tokens
 }
 
-/** Counts a part that is neither text nor images. Its characters outside of texts are mostly base64. */
+/** Estimates the tokens of any other part. It may contain texts; its other characters are mostly base64. */
 function ofPart(part: OpenPart): number {
   const texts = wordsIn(part)
   const rest = texts.reduce((length, text) => length - text.length, JSON.stringify(part).length)

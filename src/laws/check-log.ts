@@ -424,7 +424,7 @@ function firstPending(calls: State['branch']['pendingCalls']): PendingCall[] {
   return first.toSorted((a, b) => a.entry.seq - b.entry.seq)
 }
 
-/** Checks M7: the view can show all events of a reply as one batch. */
+/** Checks that no event separates the events of a reply, so that they can be one batch (M7). */
 function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: Report): void {
   const { event, branch, parent } = entry
   if (last === undefined || isCutOff(event) || !isOnPathIn(last, parent)) return

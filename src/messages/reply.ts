@@ -50,7 +50,7 @@ export const failedWith = (explanation: unknown): Failure => ({
 
 const clipped = (text: string): string => text.slice(0, 400)
 
-/** Returns endings by stop reason. `names` are separated by spaces. */
+/** Maps each stop reason in `names`, which are separated by spaces, to the ending `type`. */
 export const endingsAs = (type: Endings[string], names: string): Endings =>
   Object.fromEntries(names.split(' ').map((name) => [name, type]))
 

@@ -114,6 +114,6 @@ async function recordErrors<T>(
 export const mustStop = (run: RunContext, { header: { status } }: State): boolean =>
   run.signal.aborted || status === 'paused' || status === 'deleting'
 
-/** Ids of calls that count as not started unless the log records their start. */
+/** Ids of calls whose start would be in the log: without that record they have not started. */
 export const unstarted = ({ newCallIds, inherited }: RunContext): ReadonlySet<string> =>
   new Set([...newCallIds, ...inherited])

@@ -85,7 +85,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): SandboxProvi
     const spec = specOf(specId)
     if (closed) throw new ColloquyError('closed', 'The sandbox manager is closed. Create another one.')
     if (spec === undefined)
-      throw invalid(`Unknown sandbox spec ${JSON.stringify(specId)}. Pass the id of a spec from the options.`)
+      throw invalid(`Unknown sandbox spec ${JSON.stringify(specId)}. Pass an id from the option \`specs\`.`)
     if (!isName(id))
       throw invalid(`Sandbox id ${JSON.stringify(id)} must be 1 to 64 letters, digits, - or _.`)
     const directory = folderOf(id)

@@ -55,9 +55,7 @@ interface Decided {
 
 type Entry = ReturnType<typeof entryOf>
 
-/**
- * True if written; a row if the log has changed; `blobs` if the bytes of long strings are needed; else null.
- */
+/** True: written. Row: the log has changed. `blobs`: bytes are needed. Null: no such log, or it is locked. */
 type Answer = Settled | 'blobs'
 
 type Settled = true | LogRow | null

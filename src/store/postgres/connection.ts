@@ -45,10 +45,10 @@ const MAX_PREPARED = 500
 
 /**
  * Planner settings of the store's own pool, for plans that read rows along an index. Every requested order
- * has an index, but the planner knows only average lengths, so with many short conversations, or no
- * statistics, it would read and sort a long log. Sorts without an index still work, but before PostgreSQL 18
- * their estimated cost would trigger a compilation (`jit`) at each call. A generic plan suits all values;
- * planning again would cost as much as reading a page.
+ * has an index, but the planner knows only average lengths. With many short conversations, or no statistics,
+ * it would read and sort a long log. A statement that must sort still works, but before PostgreSQL 18 a sort
+ * at this cost would be compiled (`jit`) at each call. A generic plan suits all values; planning again would
+ * cost as much as reading a page.
  */
 export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `SET enable_${name} = off`)
