@@ -48,16 +48,17 @@ export function openaiChat(all: Script): unknown[] {
         ]
       if (drift[1] === true && only === undefined)
         return [{ role: 'assistant', content: [{ type: 'refusal', refusal: text }] }]
+      // Ollama writes no call ids.
+      const isOllama = drift[2] === true
       const tool_calls = calls.map(({ name, input }, index) => ({
-        id: callIds[index],
-        type: 'function',
-        function: { name, arguments: JSON.stringify(input) },
+        ...(isOllama ? {} : { id: callIds[index], type: 'function' }),
+        function: { name, arguments: isOllama ? input : JSON.stringify(input) },
       }))
       return [
         { role: 'assistant', content: text, ...(calls.length === 0 ? {} : { tool_calls }) },
-        ...calls.map(({ result }, index) => ({
+        ...calls.map(({ name, result }, index) => ({
           role: 'tool',
-          tool_call_id: callIds[index],
+          ...(isOllama ? { tool_name: name } : { tool_call_id: callIds[index] }),
           content: result,
         })),
       ]

@@ -232,7 +232,11 @@ function addUser(content: unknown, origin: Origin, writer: SessionWriter): void 
 
 export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   const elements = withCallIds(elementsOf(records, 'messages'))
-  const hasResult = resultsOnDemand(() => elements.map(({ fields }) => stringOf(fields['tool_call_id'])))
+  const named = resultsOnDemand(() =>
+    elements.flatMap(({ fields }) => (isToolMessage(fields) ? [stringOf(fields['tool_call_id'])] : [])),
+  )
+  // A result without a call id may belong to any call.
+  const hasResult: HasResult = (callId) => named(callId) || named('')
   const writer = new ArrayWriter('openai-chat', elements, contentIn, hasResult)
   for (const element of elements) {
     if (!writer.isMessage(element)) continue
@@ -245,9 +249,9 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
       const calls = objectsOf(fields['tool_calls'])
       const choice = { message: fields, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }
       addChatReply({ id: `reply-${number}`, choices: [choice] }, origin, writer)
-    } else if (role === 'tool' || role === 'function') {
+    } else if (isToolMessage(fields)) {
       const callId = stringOf(fields['tool_call_id'])
-      const tool = stringOf(fields['name']) || 'unknown'
+      const tool = stringOf(fields['name']) || stringOf(fields['tool_name']) || undefined
       writer.result({ callId, tool, content: contentOf(content), isError: false }, origin)
     } else if (role === 'user') writer.say('user', contentOf(content), origin, stringOf(fields['name']))
     else {
@@ -260,7 +264,9 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   return writer.session('openai-chat')
 }
 
-const READ = ['role', 'content', 'name', 'tool_call_id'] as const
+const isToolMessage = ({ role }: RawObject): boolean => role === 'tool' || role === 'function'
+
+const READ = ['role', 'content', 'name', 'tool_name', 'tool_call_id'] as const
 
 const OF_REPLY = ['id', 'object', 'created', 'model', 'choices', 'usage'] as const
 
@@ -296,30 +302,27 @@ function withCalls(reply: RawObject, { line }: Origin, writer: SessionWriter): R
   })
 }
 
-/** Converts deprecated function calls of OpenAI Chat to tool calls, and adds call ids to their results. */
+/** Converts deprecated function calls of OpenAI Chat to tool calls. */
 function withCallIds(elements: readonly Element[]): Element[] {
-  const last = new Map<string, string>()
   return elements.map((element) => {
     const fields = produce(element.fields, (draft: Draft<RawObject>) => {
       const { role, choices } = draft
-      if (role === 'assistant') nameCall(draft, `call-${element.number}`, last)
+      if (role === 'assistant') nameCall(draft, `call-${element.number}`)
       else if (Array.isArray(choices))
         for (const choice of objectsOf(choices))
-          nameCall(objectOf(choice['message']) as Draft<RawObject>, `call-${element.number}`, last)
-      else if ((role === 'function' || role === 'tool') && stringOf(draft['tool_call_id']) === '') {
-        const name = stringOf(draft['name'])
-        draft['tool_call_id'] = last.get(name) ?? name
-      }
+          nameCall(objectOf(choice['message']) as Draft<RawObject>, `call-${element.number}`)
     })
     return fields === element.fields ? element : { ...element, fields }
   })
 }
 
-function nameCall(message: Draft<RawObject>, id: string, last: Map<string, string>): void {
+function nameCall(message: Draft<RawObject>, id: string): void {
   const call = message['function_call']
-  const name = stringOf(objectOf(call)['name'])
-  if (name === '' || (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0)) return
-  last.set(name, id)
+  if (
+    stringOf(objectOf(call)['name']) === '' ||
+    (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0)
+  )
+    return
   delete message['function_call']
   message['tool_calls'] = [{ id, type: 'function', function: call }]
 }

@@ -271,7 +271,7 @@ function readUserMessage(
   writer: SessionWriter,
 ): void {
   const parts = listOf(content)
-  const first = parts.findIndex((part) => stringOf(objectOf(objectOf(part)['functionResponse'])['id']) !== '')
+  const first = parts.findIndex((part) => isObject(objectOf(part)['functionResponse']))
   if (first < 0) {
     const message = contentOf(parts)
     writer.say(CLIENT_CONTEXT.test(textIn(message)) ? 'environment' : 'user', message, origin)
@@ -406,7 +406,10 @@ function listOf(value: unknown): readonly (string | RawObject)[] {
     })
 }
 
-/** Returns the results of calls. A result consists of a function response and the parts that follow it. */
+/**
+ * Returns the results of calls. A result consists of a function response and the parts that follow it. Its call id
+ * is empty if the response has none, and null for parts that precede every response.
+ */
 function resultsIn(
   value: unknown,
 ): { readonly callId: string | null; readonly content: readonly Content[] }[] {
@@ -416,7 +419,7 @@ function resultsIn(
     const isNext = response !== undefined && response !== null
     const last = all.at(-1)
     const content = isNext ? responseContent(objectOf(response)) : contentOf([part])
-    if (isNext) all.push({ callId: stringOf(objectOf(response)['id']) || null, content })
+    if (isNext) all.push({ callId: stringOf(objectOf(response)['id']), content })
     else if (last !== undefined) last.content.push(...content)
     else all.push({ callId: null, content })
   }

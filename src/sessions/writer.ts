@@ -47,7 +47,7 @@ interface KnownCall {
 
 export interface SessionResult {
   readonly callId: string
-  readonly tool?: string
+  readonly tool?: string | undefined
   readonly content: readonly Content[]
   readonly isError: boolean
   readonly child?: string | undefined
@@ -93,6 +93,8 @@ export class SessionWriter {
   /** The number that the next event with a repeated id gets. Stored, so that each such event costs O(1). */
   readonly #next = new Map<string, number>()
   readonly #calls = new Map<string, KnownCall>()
+  /** Ids of the latest reply's calls without a result, in order. */
+  readonly #openCalls = new Set<string>()
   #head: Place | null = null
 
   constructor(hasResult: HasResult = () => false) {
@@ -217,6 +219,7 @@ export class SessionWriter {
   reply(reply: Reply, origins: readonly Origin[], hasResult = this.hasResult): void {
     const [first] = origins
     if (first === undefined) return
+    this.#openCalls.clear()
     let callIndex = 0
     let isPlaced = false
     const put = (event: Unplaced, { line, id, time, after }: Origin): string | null => {
@@ -240,6 +243,7 @@ export class SessionWriter {
         call.tool = event.tool_name
         // A call id may be reused, so the result of the earlier call does not count.
         call.result = null
+        this.#openCalls.add(event.tool_call_id)
       } else if (event.kind === 'MessageEvent') put(event, first)
       else if (!hasResult(event.tool_call_id)) {
         const last = origins[callIndex - 1] ?? first
@@ -250,7 +254,9 @@ export class SessionWriter {
     }
   }
 
-  result({ callId, tool, content, isError, child }: SessionResult, origin: Origin): void {
+  /** Adds a result. A result without a call id belongs to the first open call, or to the first of its tool. */
+  result({ callId: givenId, tool, content, isError, child }: SessionResult, origin: Origin): void {
+    const callId = givenId || this.#openCall(tool)
     const call = this.#call(callId)
     // Without an id, equal results may be of different calls.
     if (callId !== '' && repeatsResult(call, content))
@@ -338,7 +344,14 @@ export class SessionWriter {
     this.#head = to
   }
 
+  #openCall(tool: string | undefined): string {
+    for (const id of this.#openCalls) if (tool === undefined || this.#calls.get(id)?.tool === tool) return id
+    return ''
+  }
+
+  /** Returns the call of a reply or of a result. */
   #call(id: string): KnownCall {
+    this.#openCalls.delete(id)
     const known = this.#calls.get(id)
     if (known !== undefined) return known
     const call = { id: null, tool: null, result: null }

@@ -22,6 +22,12 @@ const messagesOf = (session: Session) => toMessages(replay(session.facts.map(({ 
 
 const textParts = (text: string) => [{ type: 'text', text }]
 
+const ollamaCalls = (...names: string[]) => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: names.map((name) => ({ function: { name, arguments: { path: 'a' } } })),
+})
+
 describe('reading OpenAI Responses items', () => {
   it('keeps the text of messages with string content', () => {
     const input = [
@@ -283,6 +289,25 @@ describe('reading OpenAI Chat Completions messages', () => {
     expect(thought).toMatchObject({ llm_message: { reasoning_content: 'hm' } })
     expect(JSON.stringify(audio)).toContain('spoken')
     expect(session.notes).toEqual([{ what: 'replies without content', count: 1, line: 9 }])
+  })
+
+  it('matches results without a call id to the open calls, by tool or in order', () => {
+    const session = read([
+      { role: 'user', content: 'go' },
+      ollamaCalls('f', 'g', 'f'),
+      { role: 'tool', content: 'g1', tool_name: 'g' },
+      { role: 'tool', content: 'f1', name: 'f' },
+      { role: 'tool', content: 'f2' },
+      ollamaCalls('f'),
+      { role: 'tool', content: 'f3' },
+      { role: 'assistant', content: 'done' },
+    ])
+    const all = events(session)
+    const calls = all.filter(({ kind }) => kind === 'ActionEvent')
+    const results = calls.map(({ id }) => all.find(({ action_id }) => action_id === id))
+    expect(results).toMatchObject(
+      ['f1', 'g1', 'f2', 'f3'].map((text) => ({ observation: { content: textParts(text) } })),
+    )
   })
 
   it('keeps both of two equal results without a call id', () => {
