@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { RunOptions } from '../../src/conversation/run/options.ts'
+import type { Policy } from '../../src/conversation/run/policy.ts'
 import type { StepInput } from '../../src/conversation/run/step.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { call, gate, logOf, says, script, startConversation } from './script.ts'
@@ -155,6 +156,36 @@ describe('open calls before a request', () => {
       expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
     },
   )
+
+  it.each([
+    [undefined, 'finished'],
+    [null, 'finished'],
+    ['HIGH', 'finished'],
+    ['MEDIUM', 'waiting_for_confirmation'],
+    ['medium', 'waiting_for_confirmation'],
+    ['none of the ranks', 'waiting_for_confirmation'],
+    [3, 'waiting_for_confirmation'],
+  ])('of medium risk under ConfirmRisky with the threshold %j: %s', async (threshold, expected) => {
+    const { conversation } = await startConversation()
+    await conversation.setConfirmationPolicy({
+      kind: 'ConfirmRisky',
+      ...(threshold !== undefined && { threshold }),
+    })
+    const { step } = script([[call('a', 'rm', { security_risk: 'MEDIUM' })]])
+    expect((await conversation.run(step)).status).toBe(expected)
+  })
+
+  it.each([
+    ['policy', { policy: (async () => false) as unknown as Policy }],
+    ['stuck', { stuck: (async () => null) as unknown as () => null }],
+  ])('an asynchronous %s ends the run with an error that names it', async (name, options) => {
+    const { conversation } = await startConversation()
+    const { step, executed } = script([[call('a')]])
+    const { status, error } = await conversation.run(step, options)
+    expect(status).toBe('error')
+    expect(String(error)).toMatch(new RegExp(`^TypeError: \`${name}\` must return`))
+    expect(executed).toEqual([])
+  })
 
   it('are confirmed under ConfirmRisky as one reply, even with a message between them', async () => {
     const { conversation } = await startConversation()

@@ -613,8 +613,10 @@ function runEnding(
     const detail = `The run reached its maximum of ${maxIterations} model calls. Raise maxIterations, or run again.`
     return [errorEvent('MaxIterationsReached', detail)]
   }
-  const reason = stuck?.(state) ?? null
-  return reason === null ? [] : [updateEvent('stuck_reason', reason), statusUpdate('stuck')]
+  const reason: unknown = stuck?.(state) ?? null
+  if (reason === null) return []
+  if (typeof reason !== 'string') throw new TypeError('`stuck` must return a string or null.')
+  return [updateEvent('stuck_reason', reason), statusUpdate('stuck')]
 }
 
 function failureOf(run: RunContext, state: State, error: unknown): Event[] {

@@ -11,7 +11,7 @@ const RISKS: readonly unknown[] = ['LOW', 'MEDIUM', 'HIGH']
 /**
  * Returns the policy for the value of a `confirmation_policy` update: AlwaysConfirm, NeverConfirm, or
  * ConfirmRisky with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never requires
- * confirmation; an unknown kind always does. If one call requires confirmation, all calls of its reply wait.
+ * confirmation; an unknown kind always does, and an unknown threshold requires it for every known risk. If one call requires confirmation, all calls of its reply wait.
  * A reply whose only call is `finish` or `think` never waits.
  * @example
  * const call = { kind: 'ActionEvent', tool_name: 'rm', security_risk: 'HIGH' }
@@ -25,7 +25,7 @@ export function toPolicy(policy: JsonObject | null): Policy {
 }
 
 function isRiskier({ threshold, confirm_unknown: unknown }: JsonObject): (call: ActionEvent) => boolean {
-  const minimum = RISKS.indexOf(RISKS.includes(threshold) ? threshold : 'HIGH')
+  const minimum = RISKS.indexOf(threshold ?? 'HIGH')
   return ({ security_risk: risk = 'UNKNOWN' }) => {
     const rank = RISKS.indexOf(risk)
     return rank === -1 ? unknown !== false : rank >= minimum
