@@ -14,7 +14,7 @@ import { delayAfter, orAborted, pause } from './async.ts'
 import type { EngineContext } from './engine-context.ts'
 import { updateEvent } from './decide.ts'
 import { type Job, Jobs } from './jobs.ts'
-import { decideComplete, workingTip } from './late-results.ts'
+import { checkCompletion, decideComplete, workingTip } from './late-results.ts'
 import type { Decision, Replica } from './replica.ts'
 import { thrownText } from './run/hooks.ts'
 import { checkEvents } from './stamp.ts'
@@ -150,6 +150,7 @@ export async function startWork(
 }
 
 function decodeCompletion({ content, outcome = 'done' }: CallCompletion): CallCompletion {
+  checkCompletion(content, outcome)
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   const llm_message = { role: 'user', content: parts, completes: { outcome } }
   const [message] = checkEvents([{ kind: 'MessageEvent', source: 'environment', llm_message }])

@@ -488,10 +488,12 @@ export class Conversation {
    * model reads the result. Completing the call again changes nothing. O(log n); O(n) if the call is working
    * only on another branch.
    * @param callId id of the call's action
-   * @throws ColloquyError `unknown_call` when the call is not working.
+   * @throws ColloquyError `unknown_call` when the call is not working; `invalid_argument`, `invalid_event`.
    */
   async complete(callId: string, result: string | CallCompletion): Promise<readonly AppendedEvent[]> {
-    const { content, outcome = 'done' } = typeof result === 'string' ? { content: result } : result
+    const completion: CallCompletion = typeof result === 'string' ? { content: result } : { ...result }
+    checkOptionNames(completion, 'content outcome')
+    const { content, outcome = 'done' } = completion
     return this.#decide((state) => checkEvents(decideComplete(state, callId, content, outcome)))
   }
 

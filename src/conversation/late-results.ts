@@ -1,4 +1,11 @@
-import { completionId, completionMessage, completionOf, type CompletionOutcome } from '../event/completion.ts'
+import { checkOneOf, invalidArgument } from '../event/check-value.ts'
+import {
+  completionId,
+  completionMessage,
+  completionOf,
+  type CompletionOutcome,
+  OUTCOMES,
+} from '../event/completion.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isToolResult } from '../event/kinds.ts'
 import type { Content } from '../event/shapes.ts'
@@ -120,8 +127,8 @@ export function workingTip({ log, branch }: State, actionId: string): Entry | nu
  * @param outcome default: `done`
  * @param id id of the message (default: `completionId(actionId)`); null to complete a call that was already
  *   completed on another branch
- * @throws ColloquyError `unknown_call` for a call that is not working; `evicted` when a snapshot or `evict`
- *   left out the branches.
+ * @throws ColloquyError `unknown_call` for a call that is not working; `invalid_argument` without content or
+ *   for an unknown outcome; `evicted` when a snapshot or `evict` left out the branches.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
@@ -138,6 +145,7 @@ export function decideComplete(
   id: string | null = completionId(actionId),
 ): readonly Event[] {
   const { log } = state
+  checkCompletion(content, outcome)
   if (id !== null && findEventIn(log, id) !== undefined) return []
   const action = findEventIn(log, actionId)
   if (action === undefined || workingTip(state, actionId) === undefined)
@@ -150,6 +158,12 @@ export function decideComplete(
   const { event } = loadedCall(state, action)
   const { id: derived, ...message } = completionMessage({ id: actionId, event }, parts, outcome)
   return attachLateResults(state, [id === null ? message : { ...message, id: derived as string }])
+}
+
+export function checkCompletion(content: unknown, outcome: unknown): void {
+  if (typeof content !== 'string' && !Array.isArray(content))
+    invalidArgument('content', 'must be a text or a list of parts')
+  checkOneOf('outcome', outcome, OUTCOMES, invalidArgument)
 }
 
 function loadedCall({ log, branch }: State, action: Entry): EventEntry<ActionEvent> {

@@ -16,7 +16,7 @@ export interface WorkingObservation extends Observation {
 /** How the work of a call ended. */
 export type CompletionOutcome = 'done' | 'failed' | 'cancelled' | 'lost'
 
-const OUTCOMES: readonly unknown[] = ['done', 'failed', 'cancelled', 'lost'] satisfies CompletionOutcome[]
+export const OUTCOMES: readonly CompletionOutcome[] = ['done', 'failed', 'cancelled', 'lost']
 
 /** The call that a message completes. */
 export interface Completes {
@@ -63,7 +63,7 @@ export function completionOf(event: Event): Completes | null {
     action_id,
     tool_call_id: typeof tool_call_id === 'string' ? tool_call_id : '',
     tool_name: typeof tool_name === 'string' ? tool_name : '',
-    outcome: OUTCOMES.includes(outcome) ? (outcome as CompletionOutcome) : 'done',
+    outcome: OUTCOMES.find((known) => known === outcome) ?? 'done',
   }
 }
 

@@ -97,6 +97,21 @@ describe.each([
     await engine.close()
   })
 
+  it.each([
+    ['no content', { text: 'the report' }],
+    ['other content', { content: { rows: 3 } }],
+    ['an unknown outcome', { content: 'no such table', outcome: 'error' }],
+    ['nothing', undefined],
+  ])('complete() rejects a result with %s, and the call keeps working', async (_, result) => {
+    const { engine, conversation } = await startConversation('hello', makeStore())
+    const scripted = stepWith({ execute: async () => background(new Promise(() => undefined)) }, [call('a')])
+    await conversation.run(scripted.step)
+    const completed = conversation.complete('a', result as unknown as CallCompletion)
+    await expect(completed).rejects.toMatchObject({ code: 'invalid_argument' })
+    expect(await working(conversation)).toEqual(['a'])
+    await engine.close()
+  })
+
   it('the first complete() wins, and later completions and cancellations append nothing', async () => {
     const { engine, conversation } = await startConversation('hello', makeStore())
     const scripted = stepWith(
