@@ -12,7 +12,7 @@ import type {
 import { type CallStatus, GRANT_KEYS, granted } from '../state/call-status.ts'
 import type { Status } from '../state/status.ts'
 import { type EventEntry, eventKindOf, anchorOf, type Entry, loadedEvent } from '../log/entry.ts'
-import { listPendingCallsIn } from '../log/open-calls.ts'
+import { listPendingCallsIn, pendingCallCount } from '../log/open-calls.ts'
 import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../messages/phrases.ts'
 import type { State } from '../state/state.ts'
 import { isExecutable, hasNoPrompt, isTurnOver } from './turn.ts'
@@ -28,23 +28,36 @@ export const openCallsOf = ({ branch }: Pick<State, 'branch'>): EventEntry<Actio
 /**
  * Returns a PauseEvent if the status is idle or running (design section 3). A paused conversation gets
  * another PauseEvent after a new message, and while a run is `live`, because that run may have been requested
- * after the first pause. Otherwise, the list is empty. O(1).
+ * after the first pause. A finished conversation with working calls is paused, too. Otherwise, the list is
+ * empty. O(1).
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
-export function decidePause({ header: { status }, log: { head } }: State, live = false): Event[] {
+export function decidePause(state: State, live = false): Event[] {
+  const {
+    header: { status },
+    log: { head },
+  } = state
   const hasNewMessage = head !== null && eventKindOf(head) === 'MessageEvent' && !isInterrupted(head)
   const mayStillStart = status === 'paused' && (live || hasNewMessage)
-  return status === 'idle' || status === 'running' || mayStillStart
-    ? [{ kind: 'PauseEvent', source: 'user' }]
+  return status === 'idle' || status === 'running' || mayStillStart || isSettling(state)
+    ? stopped(state, { kind: 'PauseEvent', source: 'user' })
     : []
 }
+
+/** Whether a run in any process may be waiting for working calls. It holds no lease meanwhile. */
+export const isSettling = ({ header, branch }: State): boolean =>
+  header.status === 'finished' && pendingCallCount(branch.workingCalls) > 0
+
+// The fold leaves the status `finished`, and the next completion would start the model again.
+const stopped = (state: State, stop: Event): Event[] =>
+  isSettling(state) ? [stop, statusUpdate('paused')] : [stop]
 
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
  * InterruptEvent. An idle conversation without a `live` run gets only the InterruptEvent. A paused or
  * finished conversation is interrupted only once, and only if a run is `live`, because that run may still be
- * working. With other statuses except running, the list is empty, so calls that wait for confirmation stay
+ * working. A finished conversation with working calls becomes paused. With other statuses except running, the list is empty, so calls that wait for confirmation stay
  * pending. O(k log k) for k calls.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
@@ -53,7 +66,10 @@ export function decideInterrupt(state: State, live = false): Event[] {
   const { header, log } = state
   const { status } = header
   const runs =
-    status === 'running' || status === 'idle' || (live && (status === 'paused' || status === 'finished'))
+    status === 'running' ||
+    status === 'idle' ||
+    (live && (status === 'paused' || status === 'finished')) ||
+    isSettling(state)
   if (!runs) return []
   const calls = status === 'idle' && !live ? [] : openCallsOf(state)
   // Already interrupted: the run can take some time to end.
@@ -64,7 +80,7 @@ export function decideInterrupt(state: State, live = false): Event[] {
     isInterrupted(log.head)
   )
     return []
-  return [...lostCallResults(state, calls), { kind: 'InterruptEvent', source: 'user' }]
+  return [...lostCallResults(state, calls), ...stopped(state, { kind: 'InterruptEvent', source: 'user' })]
 }
 
 const isInterrupted = (head: Entry): boolean =>

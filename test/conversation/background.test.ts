@@ -97,6 +97,36 @@ describe.each([
     await engine.close()
   })
 
+  const stops: readonly [string, (conversation: Conversation) => Promise<unknown>][] = [
+    ['pause()', (conversation) => conversation.pause()],
+    ['interrupt()', (conversation) => conversation.interrupt()],
+    ['interrupt({ working: true })', (conversation) => conversation.interrupt({ working: true })],
+  ]
+  it.each(stops.flatMap(([name, stop]) => [false, true].map((isOther) => [name, isOther, stop] as const)))(
+    '%s ends a run that waits for a call (in another process: %s), and the model reads the result in the next run',
+    async (_, isOther, stop) => {
+      const { engine, conversation, store } = await startConversation('hello', makeStore())
+      const other = createEngine({ store })
+      const scripted = stepWith(
+        { execute: async () => background(new Promise(() => undefined), { content: 'queued' }) },
+        [call('a')],
+        [says('started')],
+      )
+      const run = conversation.run(scripted.step, { until: 'settled' })
+      await conversation.waitFor('finished')
+      const user = isOther ? await other.open('c') : conversation
+      await stop(user)
+      expect(await status(conversation)).toBe('paused')
+      await user.complete('a', 'the report')
+      expect(await run).toMatchObject({ iterations: 2 })
+      await conversation.run(scripted.step, { until: 'settled' })
+      expect(scripted.requests).toHaveLength(3)
+      expect(await status(conversation)).toBe('finished')
+      await other.close()
+      await engine.close()
+    },
+  )
+
   it.each([
     ['no content', { text: 'the report' }],
     ['other content', { content: { rows: 3 } }],

@@ -3,7 +3,7 @@ import { attempt } from '../../event/json.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ActionEvent, Event, HookEventType, MessageEvent } from '../../event/types.ts'
 import { type EventEntry, eventKindOf } from '../../log/entry.ts'
-import { openCallOf, pendingCallCount } from '../../log/open-calls.ts'
+import { openCallOf } from '../../log/open-calls.ts'
 import { AFTER_FINISH, NO_RESULT } from '../../messages/phrases.ts'
 import { type Branch, isAnswered } from '../../state/branch.ts'
 import { granted } from '../../state/call-status.ts'
@@ -16,6 +16,7 @@ import {
   errorResults,
   errorEvent,
   grantUpdate,
+  isSettling,
   lostCallResults,
   openCallsOf,
   statusUpdate,
@@ -249,20 +250,17 @@ export async function runLoop(
   }
 }
 
-/** Waits for more work, and acquires the lease for it; null if the run has ended. O(events meanwhile). */
+/**
+ * Waits for more work, and acquires the lease for it. Returns null if the run has ended.
+ * @param length length of the log when the run began
+ */
 async function nextLease(
   { store, replica, owner }: RunParts,
   { until, signal, leaseTtl }: RunOptions & { readonly leaseTtl: number },
   length: number,
 ): Promise<HeldLease | null> {
-  let seen = (await replica.refresh()).log.entries.length
-  let isInterrupted = false
-  const isQuiet = ({ header, branch, log: { entries } }: State): boolean => {
-    isInterrupted ||= entries.slice(seen).some((entry) => eventKindOf(entry) === 'InterruptEvent')
-    seen = entries.length
-    const isWorking = header.status === 'finished' && pendingCallCount(branch.workingCalls) > 0
-    return until === 'settled' && isWorking && !isInterrupted
-  }
+  await replica.refresh()
+  const isQuiet = (state: State): boolean => until === 'settled' && isSettling(state)
   for (;;) {
     const isLost = isQuiet(replica.state) && (await waitForWork(store, replica, isQuiet, signal))
     const { state } = replica
