@@ -2,8 +2,8 @@
 
 import type { MethodRow } from './method-row.ts'
 
-const HEAD = `Tests call every method of the unchanged \`@openhands/typescript-client\` 1.39.0 against \`colloquy serve\`, once from a program,
-with a key, and once from a page of another origin, against a service without keys. The tests check each result.`
+const HEAD = `Tests call every method of the unchanged \`@openhands/typescript-client\` 1.39.0 against \`colloquy serve\` twice: from a
+program with a key, and from a page of another origin against a service without keys. The tests check each result.`
 
 const namesOf = (rows: readonly MethodRow[]): string =>
   rows.map(({ client, method }) => `\`${client}.${method}\``).join(', ')
