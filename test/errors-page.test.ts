@@ -15,10 +15,11 @@ const PAGE = join(ROOT, 'docs/errors.md')
 
 const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   unknown_event: 'No event of this conversation has the id. Check the id and the conversation.',
-  evicted: 'The state no longer has the body of an event. Use `conversation.read`, or replay the whole log.',
+  evicted:
+    'The body of an event, or an earlier state, is no longer in memory. Use `conversation.read`, or replay the whole log.',
   empty_view: 'There is no message to send to a model. Append one first.',
   pending_calls:
-    'The view has calls without a result, and `pending` is `refuse`. Run or recover the conversation.',
+    'The current branch has calls without a result, and `pending` is `refuse`. Run or recover the conversation.',
   invalid_argument: 'An argument or option is invalid. Correct the call.',
   invalid_query: 'A search or list has an invalid filter, order or limit. Correct the query.',
   invalid_rules: 'Redaction rules are invalid. Correct them.',
@@ -34,8 +35,10 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   transient_event: 'An event of this kind is for live readers only and is never stored. Publish it instead.',
   lease_lost:
     'Another process may own the work now, or the conversation was replaced. Stop; do not append the rest.',
-  invalid_event: 'A value is not an event. `data.issues`, if present, lists the invalid fields.',
-  unknown_call: 'No pending or working call has this id. Read the calls again.',
+  invalid_event:
+    'A value is not an event that can be appended or published. `data.issues`, if present, lists the invalid fields.',
+  unknown_call:
+    'No pending or working call has this id, or the call cannot be approved. Read the calls again.',
   already_running: 'Another run holds the lease. Pause or interrupt it, or pass `wait: true`.',
   context_too_long: 'The provider rejected a request as too long. Pass a condenser to the run.',
   closed: 'The engine, service or sandbox manager is closed. Create another one.',
@@ -44,7 +47,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   store_read_only: 'The database accepts no writes. Open it for writing, or connect to the primary.',
   store_unavailable:
     'This process cannot use the database. Correct the cause that the text names, then retry.',
-  store_newer: 'A newer version of the library wrote the database. Upgrade this process.',
+  store_newer: 'A newer version of the library wrote the database. Upgrade the library.',
   store_closed: 'The store is closed. Create another one.',
 }
 

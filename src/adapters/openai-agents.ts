@@ -125,7 +125,7 @@ export function colloquySession(options: { readonly conversation: Conversation }
         if (canonicalJson(suffix) !== canonicalJson(expectedSuffix))
           throw new ColloquyError(
             'id_conflict',
-            'The history does not end with `expectedSuffix`. Read the history again and retry with its last items.',
+            'The history does not end with `expectedSuffix`. Read the history again, and pass its last items instead.',
           )
         return { ...replaceLast(segments, suffix.length, replacement), operation, result: undefined }
       })

@@ -49,7 +49,7 @@ export interface BackgroundWork {
 
 export interface StartedWork extends BackgroundWork {
   readonly call: EventEntry<ActionEvent>
-  /** Call with true if the log records the call as working; call with false to abort the work. */
+  /** Pass true if the log records the call as working. Pass false to abort the work. */
   readonly confirm: (isWorking: boolean) => void
 }
 

@@ -111,7 +111,7 @@ export class Conversation {
   }
 
   /**
-   * Returns the state after the last event of any process. O(events of other writers since the last read).
+   * Returns the state after the last event, from any process. O(events of other writers since the last read).
    */
   async state(): Promise<State> {
     return this.#engine.use(this.id, (replica) => replica.refresh())
@@ -266,8 +266,8 @@ export class Conversation {
   }
 
   /**
-   * Rejects pending calls, by default all of HEAD's branch. The model reads the reason (default: `User
-   * rejected the action.`). @throws ColloquyError `unknown_call`.
+   * Rejects pending calls, by default all pending calls of HEAD's branch. The model reads the reason
+   * (default: `User rejected the action.`). @throws ColloquyError `unknown_call`.
    */
   async reject(actionIds?: readonly string[], reason?: string): Promise<readonly AppendedEvent[]> {
     return this.#decide((state) => checkEvents(decideReject(state, actionIds, reason)))

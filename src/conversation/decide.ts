@@ -27,7 +27,7 @@ export const openCallsOf = ({ branch }: Pick<State, 'branch'>): EventEntry<Actio
 
 /**
  * Returns a PauseEvent if the status is idle or running (design section 3). A paused conversation gets
- * another PauseEvent after a new message, and while a run is `live`, because that run may have been requested
+ * another PauseEvent after a new message, or while a run is `live`, because that run may have been requested
  * after the first pause. A finished conversation with working calls is paused, too. Otherwise, the list is
  * empty. O(1).
  * @example
@@ -57,8 +57,9 @@ const stopped = (state: State, stop: Event): Event[] =>
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
  * InterruptEvent. An idle conversation without a `live` run gets only the InterruptEvent. A paused or
  * finished conversation is interrupted only once, and only if a run is `live`, because that run may still be
- * working. A finished conversation with working calls becomes paused. With other statuses except running, the list is empty, so calls that wait for confirmation stay
- * pending. O(k log k) for k calls.
+ * working. A finished conversation with working calls is interrupted even without a `live` run, and becomes
+ * paused. For the status `waiting_for_confirmation`, `error`, `stuck` or `deleting`, the list is empty, so
+ * calls that wait for confirmation stay pending. O(k log k) for k calls.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */

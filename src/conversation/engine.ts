@@ -139,8 +139,8 @@ export interface Engine {
    * Conversations are divided into 64 shards, and each call of the handler gets items of one shard. When the
    * handler resolves, the position after the items is stored. When the handler throws, the items are
    * delivered again, with growing delays. Processes with the same `name` divide the shards by leases. A slow
-   * process can lose its leases, so a handler must tolerate repeated items. For example, it can store each
-   * item's position with its results.
+   * process can lose its leases, so a handler must tolerate repeated items. For example, it can store the
+   * position of each item together with the handler's results.
    *
    * A poll without news is one query; otherwise the cost depends on what happened, not on the number of
    * conversations.

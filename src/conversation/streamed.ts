@@ -97,7 +97,7 @@ export class StreamedReply {
     })
   }
 
-  /** Returns the delta between two offsets; twice in a row for the same offsets, the same object. */
+  /** Returns the delta between two offsets. A repeated call with the same offsets returns the same object. */
   between(from: ReplyLength, to: ReplyLength): StreamingDeltaEvent {
     const key = `${from.content} ${from.reasoning} ${to.content} ${to.reasoning}`
     if (this.#lastDelta?.key === key) return this.#lastDelta.event

@@ -43,7 +43,7 @@ export interface SubscribeOptions {
   readonly after?: number
   /**
    * Id of the event at `after`. If the log has a different event there, because the database was restored,
-   * the subscription begins with `reset`. Null, as for a line without a readable id, is not compared.
+   * the subscription begins with `reset`. Pass null for a line without a readable id: null is not compared.
    */
   readonly afterId?: string | null
   /** Aborting it ends the subscription. */
@@ -69,7 +69,7 @@ export async function* subscribe(
   checkOptionNames(options, 'after afterId signal replyOffset')
   const { after = -1, afterId = null, signal, replyOffset: offset = null } = options
   if (!Number.isSafeInteger(after) || after < -1)
-    invalidArgument('after', 'must be a position in the log, or -1 for all of it')
+    invalidArgument('after', 'must be a position in the log, or -1 for the whole log')
   const { replica, release } = await context.pin(id)
   const reader = new ReplyReader(replica.replies, offset)
   let failure: { readonly error: unknown } | null = null

@@ -32,8 +32,8 @@ export interface UIStreamOptions extends UIMessagesOptions {
   /** Parts of the reply that the client already has. Default: none. */
   readonly from?: readonly UIPart[]
   /**
-   * Starts the run that makes the reply. Called as soon as the stream has subscribed, even if the client
-   * disconnects. The stream ends when the promise settles, with an error if the promise rejects. If another
+   * Starts the run that makes the reply. Called once, as soon as the stream has subscribed or has ended.
+   * The stream ends when the promise settles, with an error if the promise rejects. If another
    * run makes the reply, the stream ends with that run. Default: starts no run, but recovers a conversation
    * whose status is `running` without a lease, as after an import; the stream ends when no run is active.
    */

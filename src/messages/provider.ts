@@ -41,8 +41,8 @@ export interface SeenParts {
 }
 
 /**
- * Reads a request. `prompt` and `list` name the fields of the system prompt and the messages. It can also be
- * the list itself, and the messages can be one text.
+ * Reads a request. `prompt` and `list` name the fields of the system prompt and the messages. The request
+ * can also be the list itself, and the messages can be one text.
  */
 export const sightOf = (
   prompt: string,

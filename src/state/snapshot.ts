@@ -190,7 +190,7 @@ export function isEvicted({ log }: State, eventId: string): boolean {
 
 /**
  * Whether `reduce` can apply a fact. False if a snapshot or `evict` left out the state at the fact's parent
- * or at the HEAD that the fact sets. To apply the fact then, replay the whole log. O(log n).
+ * or at the HEAD that the fact sets. If false, replay the whole log to apply the fact. O(log n).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * canReduce(state, { kind: 'PauseEvent', id: 'r', parent_id: 'p' }) // false

@@ -97,7 +97,7 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
       const name = legal.length <= 64 ? legal : `${legal.slice(0, 55)}_${hashText(renamed).slice(0, 8)}`
       if (tools.has(name))
         throw invalid(
-          `Two tools of the server have the name ${name}. Make \`name\` return unique names, or exclude one with \`include\`.`,
+          `Two tools of the server have the name ${name}. Make \`name\` return unique names, or \`include\` reject one of them.`,
         )
       tools.set(name, toolOf(client, listed, name, { ...options, request }))
     }

@@ -112,8 +112,8 @@ async function acquire(store: Store, conversationId: string, owner: string, ttl:
 const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2))
 
 /**
- * Checks that no run is active. Releases the lease of a dead run. If the status is `running`, keeps the
- * expired lease, because a recovery needs it. @throws ColloquyError `already_running` while a run holds the
+ * Checks that no run is active. Releases the lease of a dead run, unless the status is `running`, because a
+ * recovery then needs the expired lease. @throws ColloquyError `already_running` while a run holds the
  * lease.
  */
 export async function checkRest(store: Store, replica: Replica, owner: string): Promise<void> {

@@ -275,8 +275,8 @@ async function nextLease(
 }
 
 /**
- * Waits until `isQuiet` is false, or on abort. Returns true earlier if the process that works on a call
- * has died: a live process renews the call's job before it expires.
+ * Waits until `isQuiet` returns false or the signal is aborted. Returns true earlier if the process that
+ * works on a call has died: a live process renews the call's job before it expires.
  */
 async function waitForWork(
   store: Store,

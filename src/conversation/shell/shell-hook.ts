@@ -184,10 +184,10 @@ export interface ShellHookOptions {
  * Returns a hook that runs a command. The command reads the `HookInput` as one line of JSON from standard
  * input. Exit code 0 passes. Code 2 blocks, with the reason from standard error, else from `reason` (see
  * below), else from standard output. Any other code, a signal, a timeout or a failed start is recorded as
- * `error` in the HookExecutionEvent. Unless the command was killed, a JSON object on standard output may have
- * `decision` (`"block"`, `"deny"` or `"ask"` blocks with any exit code), `continue` (`false` blocks too,
- * except at `Stop`), `reason`, and `additionalContext` for the model, which requires exit code 0. Claude
- * Code's `hookSpecificOutput` is read too.
+ * `error` in the HookExecutionEvent. Unless the command was killed, these fields of a JSON object on standard
+ * output are read: `decision` (`"block"`, `"deny"` or `"ask"` blocks with any exit code), `continue` (`false`
+ * blocks too, except at `Stop`), `reason`, `additionalContext` for the model (requires exit code 0), and
+ * Claude Code's `hookSpecificOutput`.
  *
  * The process group (POSIX) is killed on a timeout (SIGTERM, a second later SIGKILL), on an interrupt, and
  * when the command exits. At most 256 KiB of each stream are held in memory.

@@ -258,7 +258,7 @@ export function toOpenAIResponses(
   }
 }
 
-/** Ids of pairs with only one half as an item in the latest request. */
+/** Ids of the pairs of which the latest request has only one half as an item. */
 let latestSplit: readonly string[] = []
 
 function start(input: ResponsesItem[], newMap: NewMap) {

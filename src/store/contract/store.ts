@@ -102,8 +102,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    *
    * Parents (design D8): a parent that is neither in the log nor earlier in the batch throws `unknown_parent`
    * with `data.parentId`. `__root__` makes an event a root. The default parent is HEAD. A live append, unlike
-   * an import, writes this parent to the body. If HEAD is empty although the log is not, it writes
-   * `__root__`.
+   * an import, writes this parent to the body. If HEAD is empty although the log is not, the
+   * append writes `__root__`.
    *
    * Each fact in the tree becomes HEAD, except a ConversationStateUpdateEvent. A state update with the key
    * `leaf_event_id` moves HEAD to the event whose id is its value. If that event is a state update too, HEAD

@@ -80,7 +80,7 @@ interface Line {
 /** Maximum events in a statement, and maximum characters in their bodies. A single append may have more. */
 const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 
-/** Maximum attempts to append. From the second retry on, another write has changed the log each time. */
+/** Maximum attempts to append. Each retry after the first follows another write to the log. */
 const MAX_ATTEMPTS = 50
 
 /**

@@ -266,7 +266,7 @@ export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>
   readonly #maintain: TextWork['maintain']
   readonly #write: <T>(work: () => Work<T>) => Promise<T>
-  /** When events without an index may be searched for again; infinite if the next or running run indexes. */
+  /** Earliest time (`performance.now()`) of the next search; infinite while a search is due or running. */
   #nextLook = 0
   #isClosed = false
   #written = 0

@@ -140,7 +140,7 @@ function addWord(word: string, start: number, add: Add): void {
 /** Maximum length of a text that surely fits in an indexed line with all its terms. */
 export const MAX_PLAIN = 2 ** 16
 
-/** Words of ASCII that are not one term as they are. */
+/** ASCII words that do not become one term by lower-casing alone. */
 const COMPLEX = /\b(?![A-Z]?[a-z0-9]{1,31}\b|[A-Z0-9]{1,32}\b)\w+/g
 
 const termsOf = (text: string): string =>
