@@ -110,9 +110,7 @@ export class Conversation {
     this.id = id
   }
 
-  /**
-   * Returns the state after the last event, from any process. O(events of other writers since the last read).
-   */
+  /** Returns the latest state, with the events of all processes. O(events of others since the last read). */
   async state(): Promise<State> {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
