@@ -1,6 +1,7 @@
-/** Reads Codex CLI rollouts, versions 0.52 to 0.148. The format is unstable, and lines repeat other lines. */
+/** Reads Codex CLI rollouts, versions 0.52 to 0.153. The format is unstable, and lines repeat other lines. */
 
 import type { JsonValue } from '../event/shapes.ts'
+import { parseInstant } from '../event/time.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { moreOf } from '../messages/reply.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
@@ -11,32 +12,44 @@ import { type Origin, type Place, SessionWriter } from './writer.ts'
 export function readCodex(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const lines = records.map(codexLineOf)
+  const metas = lines.filter(({ type }) => type === 'session_meta')
+  const owner = metas.findLast(isContinuation) ?? metas[0]
   const rollout: Rollout = {
     writer,
     ...indexRollout(lines),
-    copiedAt: timeOfCopy(lines),
+    copiedUntil: copiedUntil(lines, metas, owner),
     inEvents: new Map(),
     model: '',
     turns: [],
-    meta: null,
+    hasMeta: false,
   }
   for (const step of stepsOf(lines)) {
     if ('items' in step) readReply(step, rollout)
     else if (step.isCounted) writer.note(`written twice: ${step.line.what}`, step.line.record.line)
     else readLine(step.line, rollout)
   }
-  const meta = rollout.meta ?? {}
-  const spawn = objectOf(objectOf(objectOf(meta['source'])['subagent'])['thread_spawn'])
+  const meta = owner?.payload ?? {}
+  const { thread_id: base } = objectOf(meta['history_base'])
+  if (base !== undefined && owner === lines[0])
+    writer.note(`earlier history, in the rollout ${stringOf(base)}`, 1)
   return {
     ...writer.session('codex'),
     id: stringOf(meta['id']) || null,
-    parentId:
-      [spawn['parent_thread_id'], meta['parent_thread_id'], meta['forked_from_id']]
-        .map(stringOf)
-        .find(Boolean) ?? null,
+    parentId: parentsOf(meta)[0] ?? null,
     createdAt: instantIn(meta['timestamp']),
     subagent: subagentOf(meta),
   }
+}
+
+/** Whether a meta record describes the file that continues the lines before it. */
+const isContinuation = ({ payload, ordinal }: CodexLine): boolean =>
+  objectOf(payload['history_base'])['end_ordinal_exclusive'] === ordinal
+
+function parentsOf(meta: RawObject): readonly string[] {
+  const spawn = objectOf(objectOf(objectOf(meta['source'])['subagent'])['thread_spawn'])
+  return [spawn['parent_thread_id'], meta['parent_thread_id'], meta['forked_from_id']]
+    .map(stringOf)
+    .filter(Boolean)
 }
 
 function subagentOf(meta: RawObject): Session['subagent'] {
@@ -50,11 +63,11 @@ interface Rollout extends Readonly<ReturnType<typeof indexRollout>> {
   readonly writer: SessionWriter
   /** Counts of texts that only events contain, by event type and text. Two events can have the same text. */
   readonly inEvents: Map<string, number>
-  /** Time of the lines that a fork copied from its parent; undefined if it copied none. */
-  readonly copiedAt: unknown
+  /** Number of the first line after those that a fork or subagent copied from its parent; 0 if it copied none. */
+  readonly copiedUntil: number
   model: string
   turns: (Place | null)[]
-  meta: RawObject | null
+  hasMeta: boolean
 }
 
 function indexRollout(lines: readonly CodexLine[]) {
@@ -74,8 +87,10 @@ function indexRollout(lines: readonly CodexLine[]) {
     if (what === 'collab_agent_spawn_end')
       spawned.set(stringOf(payload['call_id']), stringOf(payload['new_thread_id']))
     if (type !== 'response_item') continue
-    if (what === 'message') inItems.add(textWithoutImageTags(payload['content']))
-    else if (what.endsWith('_output')) results.add(stringOf(payload['call_id']))
+    if (what === 'message') {
+      inItems.add(textWithoutImageTags(payload['content']))
+      for (const { text } of objectsOf(payload['content'])) inItems.add(stringOf(text))
+    } else if (what.endsWith('_output')) results.add(stringOf(payload['call_id']))
     else if (what === 'reasoning')
       for (const list of [payload['summary'], payload['content']])
         for (const { text } of objectsOf(list)) thoughts.add(stringOf(text))
@@ -85,12 +100,35 @@ function indexRollout(lines: readonly CodexLine[]) {
   return { typed, inItems, results, called, spawned, thoughts, completed, isCompacted }
 }
 
-const AROUND_IMAGE = /^<\/?image\b[^>]*>$/
+const isImageTag = ({ text }: RawObject): boolean => /^<\/?image\b[^>]*>$/.test(stringOf(text).trim())
 
 function textWithoutImageTags(content: unknown): string {
   const parts = objectsOf(content)
   const hasImage = parts.some(({ type }) => type === 'input_image')
-  return textIn(hasImage ? parts.filter(({ text }) => !AROUND_IMAGE.test(stringOf(text).trim())) : content)
+  return textIn(hasImage ? parts.filter((part) => !isImageTag(part)) : content)
+}
+
+interface MessagePart {
+  readonly isTyped: boolean
+  readonly content: unknown
+}
+
+/** Divides a user message into the parts that the client inserted, and the text and images of the user. */
+function messageParts({ role, content, ...more }: RawObject, typed: ReadonlySet<string>): MessagePart[] {
+  const isWhole = role === 'user' && typed.has(textWithoutImageTags(content))
+  const kinds = objectOf(more['internal_chat_message_metadata_passthrough'])['content_item_kinds']
+  const isTypedText = ({ text }: RawObject, index: number): boolean =>
+    stringOf(text) !== '' &&
+    (typed.has(stringOf(text)) || (Array.isArray(kinds) && stringOf(kinds[index]).startsWith('user.')))
+  const parts = listOfBlocks(content, 'input_text')
+  if (role !== 'user' || isWhole || !parts.some(isTypedText)) return [{ isTyped: isWhole, content }]
+  const isUsers = (part: RawObject, index: number): boolean =>
+    isTypedText(part, index) || part['type'] === 'input_image' || isImageTag(part)
+  const byAuthor = Map.groupBy(parts, isUsers)
+  return [false, true].flatMap((isTyped) => {
+    const some = byAuthor.get(isTyped)
+    return some === undefined ? [] : [{ isTyped, content: some }]
+  })
 }
 
 function signsOf({ id, call_id, query, action }: RawObject): string[] {
@@ -113,7 +151,7 @@ function readLine(line: CodexLine, rollout: Rollout): void {
     case 'event_msg':
       return readEvent(line, rollout)
     case NEW_HISTORY:
-      return replaceHistory(payload, originOf(line), writer)
+      return replaceHistory(payload, originOf(line), rollout)
     case 'turn_context':
       rollout.model = stringOf(payload['model']) || rollout.model
       return keepAside(line, writer)
@@ -121,17 +159,19 @@ function readLine(line: CodexLine, rollout: Rollout): void {
     case 'inter_agent_communication':
     case 'inter_agent_communication_metadata':
     case 'token_usage_record':
+    case 'realtime_item':
+    case 'retained_context':
       return keepAside(line, writer)
     default:
       return writer.keep(record, `unknown record type "${type}"`)
   }
 }
 
-/** Reads a meta record. The first describes the file; a fork also has a record of the original session. */
+/** Reads a meta record. The first has the system prompt; a fork also has records of the original sessions. */
 function readMeta(line: CodexLine, rollout: Rollout): void {
   keepAside(line, rollout.writer)
-  if (rollout.meta !== null) return
-  rollout.meta = line.payload
+  if (rollout.hasMeta) return
+  rollout.hasMeta = true
   const prompt = stringOf(objectOf(line.payload['base_instructions'])['text'])
   if (prompt === '') return
   rollout.writer.prompt(prompt, { ...originOf(line), id: `line-${line.record.line}-prompt` })
@@ -142,9 +182,13 @@ function readItem(line: CodexLine, rollout: Rollout): void {
   const { writer, typed, turns } = rollout
   const origin = originOf(line)
   if (what === 'message') {
-    const isTyped = payload['role'] === 'user' && typed.has(textWithoutImageTags(payload['content']))
-    if (isTyped) turns.push(writer.head)
-    writer.say(isTyped ? 'user' : 'environment', contentOf(payload['content']), origin)
+    const parts = messageParts(payload, typed)
+    if (parts.some(({ isTyped }) => isTyped)) turns.push(writer.head)
+    for (const [index, { isTyped, content }] of parts.entries()) {
+      const isLast = index === parts.length - 1
+      const position = isLast ? origin : { ...origin, id: `line-${origin.line}-inserted` }
+      writer.say(isTyped ? 'user' : 'environment', contentOf(content), position)
+    }
   } else if (what === 'agent_message') {
     // Add the text of another agent's message. If all of it is sealed, there is no text to add.
     const texts = contentOf(payload['content']).filter(({ type }) => type === 'text')
@@ -158,25 +202,59 @@ function readItem(line: CodexLine, rollout: Rollout): void {
     const { output = payload['tools'] === undefined ? '' : JSON.stringify(payload['tools']) } = payload
     const child = rollout.spawned.get(callId) || undefined
     const isError = payload['status'] === 'failed'
-    writer.result({ callId, content: contentOf(output), isError, child }, origin)
-  } else if (what === 'ghost_snapshot' || what === 'additional_tools') keepAside(line, writer)
+    if (callId === '') writer.say('environment', contentOf(output), origin)
+    else writer.result({ callId, content: contentOf(output), isError, child }, origin)
+  } else if (ITEMS_ASIDE.has(what)) keepAside(line, writer)
   else writer.keep(line.record, `unknown item type "${what}"`)
 }
 
-function timeOfCopy([first, ...lines]: readonly CodexLine[]): unknown {
-  const parent = first?.payload['forked_from_id']
-  if (typeof parent !== 'string') return undefined
-  return lines.find(({ type, payload }) => type === 'session_meta' && payload['id'] === parent)?.time
+const ITEMS_ASIDE: ReadonlySet<string> = new Set([
+  'ghost_snapshot',
+  'additional_tools',
+  'configuration_update',
+])
+
+/** Maximum microseconds between two copied lines. A fork stamps the lines that it copies with the current time. */
+const COPY_GAP = 1_000_000n
+
+/**
+ * Returns the number of the first line that a fork or subagent did not copy from its parent; 0 if it copied none.
+ * Newer versions record the ordinal of this line. In older ones, the copy begins with the parent's meta record.
+ */
+function copiedUntil(
+  [first, ...lines]: readonly CodexLine[],
+  metas: readonly CodexLine[],
+  owner: CodexLine | undefined,
+): number {
+  // The file continues other files: those of its own thread follow those of the thread that was forked.
+  const own = metas.find(({ payload }) => payload['id'] === owner?.payload['id'])
+  if (owner !== metas[0]) return own?.record.line ?? 0
+  const meta = first?.payload ?? {}
+  const start = Number(meta['subagent_history_start_ordinal'] ?? Number.NaN)
+  if (start > 0) return lines.find(({ ordinal }) => ordinal >= start)?.record.line ?? Infinity
+  const parents = parentsOf(meta)
+  const from = lines.findIndex(
+    ({ type, payload }) => type === 'session_meta' && parents.includes(stringOf(payload['id'])),
+  )
+  if (from === -1) return 0
+  const next = lines.find((line, index) => index > from && !isSoonAfter(line, lines[index - 1]))
+  return next?.record.line ?? Infinity
 }
 
-function readReply({ items, usage }: ReplyStep, { writer, model, results, copiedAt }: Rollout): void {
+function isSoonAfter({ time }: CodexLine, before: CodexLine | undefined): boolean {
+  if (time === before?.time) return true
+  const [from, to] = [before?.time, time].map((one) => parseInstant(stringOf(one)))
+  return from !== undefined && to !== undefined && to - from <= COPY_GAP
+}
+
+function readReply({ items, usage }: ReplyStep, { writer, model, results, copiedUntil }: Rollout): void {
   const [first] = items
   if (first === undefined) return
   const output = items.map((item) =>
-    isSearch(item, results) ? searchCall(item) : unsealed(item.payload, item.record, writer),
+    isSearch(item, results) ? searchCall(item) : unsealed(withCallId(item.payload), item.record, writer),
   )
   // The parent's own file has the tokens of copied replies.
-  const isCopied = copiedAt !== undefined && first.time === copiedAt
+  const isCopied = first.record.line < copiedUntil
   const counted = usage === null || isCopied ? {} : { usage: usageOf(usage) }
   if (usage !== null && isCopied) writer.note('tokens of a copied reply', first.record.line)
   const reply = { id: `reply-${first.record.line}`, model, status: 'completed', output, ...counted }
@@ -205,6 +283,12 @@ const searchCall = ({ payload }: CodexLine): RawObject => ({
   name: 'tool_search',
   arguments: JSON.stringify(payload['arguments'] ?? {}),
 })
+
+/** Adds the call id of a shell call that has only an item id, which its output then refers to. */
+const withCallId = (item: RawObject): RawObject =>
+  item['type'] === 'local_shell_call' && stringOf(item['call_id']) === ''
+    ? { ...item, call_id: item['id'] }
+    : item
 
 /** Omits sealed content that was masked when the file was published, because a provider would refuse it. */
 function unsealed(item: RawObject, { line }: SessionRecord, writer: SessionWriter): RawObject {
@@ -346,6 +430,8 @@ interface CodexLine {
   readonly what: string
   readonly payload: RawObject
   readonly time: unknown
+  /** Position of the record in its thread; NaN if it has none. */
+  readonly ordinal: number
 }
 
 interface ReplyStep {
@@ -410,13 +496,13 @@ function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
       const info = objectOf(payload['info'])
       // Several lines repeat the same count; only a new count belongs to a new reply.
       const total = JSON.stringify(info['total_token_usage'] ?? null)
-      isCounted = total !== 'null' && total === counted
-      if (!isCounted && total !== 'null' && latest !== null && latest.usage === null) {
-        latest.usage = objectOf(info['last_token_usage'])
-        isCounted = true
-      }
+      const last = objectOf(info['last_token_usage'])
+      if (total !== 'null' && latest !== null) latest.usage ??= last
+      const isOfLatest = JSON.stringify(latest?.usage) === JSON.stringify(last)
+      isCounted = total !== 'null' && (total === counted || isOfLatest)
       counted = total
     }
+    if (type === 'token_usage_record' && latest !== null) latest.usage ??= objectOf(payload['usage'])
     // The next token count belongs to the compaction, not to the latest reply.
     if (type === NEW_HISTORY) latest = null
     if (type !== null && (!PASSING.has(what) || isUserItem(payload))) open = null
@@ -426,17 +512,20 @@ function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
 }
 
 function codexLineOf(record: SessionRecord): CodexLine {
-  const { type, payload, timestamp: time } = objectOf(record.value)
+  const { type, payload, timestamp: time, ordinal: position } = objectOf(record.value)
+  const ordinal = typeof position === 'number' ? position : Number.NaN
   if (typeof type !== 'string' || typeof payload !== 'object' || payload === null)
-    return { record, type: null, what: '', payload: {}, time }
+    return { record, type: null, what: '', payload: {}, time, ordinal }
   const fields = objectOf(payload)
-  return { record, type, what: stringOf(fields['type']), payload: fields, time }
+  return { record, type, what: stringOf(fields['type']), payload: fields, time, ordinal }
 }
 
 /** Removes events that a compacted history omits. The history's new texts become environment messages. */
-function replaceHistory(payload: RawObject, origin: Origin, writer: SessionWriter): void {
+function replaceHistory(payload: RawObject, origin: Origin, { writer, typed }: Rollout): void {
   const history = listOfBlocks(payload['replacement_history'], 'text')
-  const messages = history.filter(({ type }) => type === undefined || type === 'message')
+  const messages = history.flatMap((item) =>
+    item['type'] === undefined || item['type'] === 'message' ? messageParts(item, typed) : [],
+  )
   const remaining = new Map<string, number>()
   for (const { content } of messages)
     remaining.set(textIn(content), (remaining.get(textIn(content)) ?? 0) + 1)

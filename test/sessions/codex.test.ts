@@ -40,6 +40,8 @@ const usage = (input_tokens: number) => ({ input_tokens, output_tokens: 5, cache
 const count = (total: number, last: number) =>
   event('token_count', { info: { total_token_usage: usage(total), last_token_usage: usage(last) } })
 
+const usageRecord = (tokens: number) => ({ type: 'token_usage_record', payload: { usage: usage(tokens) } })
+
 const line = (record: object, timestamp: string) => ({ ...record, timestamp })
 
 describe('a Codex token count', () => {
@@ -72,6 +74,46 @@ describe('a Codex token count', () => {
     expect(fork).toMatchObject({ tokens: ['300'], notes: { 'tokens of a copied reply': 2 } })
   })
 
+  it('counts once if a subagent or fork copied its reply within some milliseconds, or by its ordinal', () => {
+    const parent = { type: 'session_meta', payload: { id: 'p' } }
+    const more = event('user_message', { message: 'more' })
+    const copied = [parent, replyItem, count(100, 100), more, replyItem, count(300, 200)]
+    const own = [event('task_started', {}), replyItem, count(600, 300)]
+    const tokensIn = (meta: object, times: readonly number[]) => {
+      const records = [{ type: 'session_meta', payload: { id: 'c', ...meta } }, ...copied, ...own]
+      const session = read(
+        records.map((record, ordinal) => ({
+          ...line(record, new Date(1.8e12 + (times[ordinal] ?? 0)).toISOString()),
+          ordinal,
+        })),
+      )
+      return /"tokens":.*/.exec(JSON.stringify(session.facts))?.[0].match(/(?<="tokens":\[)\d+/g) ?? []
+    }
+    const burst = [0, 2, 40, 41, 80, 81, 85, 90, 2500, 2600]
+    for (const meta of [
+      { forked_from_id: 'p' },
+      { parent_thread_id: 'p' },
+      { source: { subagent: { thread_spawn: { parent_thread_id: 'p' } } } },
+    ])
+      expect(tokensIn(meta, burst)).toEqual(['300'])
+    const slow = burst.map((_, index) => index * 5000)
+    expect(tokensIn({ parent_thread_id: 'p', subagent_history_start_ordinal: '7' }, slow)).toEqual(['300'])
+    expect(tokensIn({}, burst)).toEqual(['100', '200', '300'])
+  })
+
+  it('is in a usage record, which also ends the reply, and is counted once', () => {
+    const tokensIn = (lines: readonly object[]) =>
+      read([META, ...lines]).facts.flatMap(({ fact }) => {
+        const [, tokens] = /"tokens":\[(\d+)/.exec(JSON.stringify(fact)) ?? []
+        return tokens ?? []
+      })
+    expect(tokensIn([replyItem, usageRecord(100), replyItem, usageRecord(200)])).toEqual(['100', '200'])
+    const both = [replyItem, usageRecord(100), count(100, 100), replyItem, count(300, 200), usageRecord(200)]
+    expect(tokensIn(both)).toEqual(['100', '200'])
+    const notes = notesOf(read([META, ...both, { type: 'compacted', payload: { message: 'short' } }]))
+    expect(notes).toEqual({ 'written twice: token_count': 2 })
+  })
+
   it('is stored separately if it follows no reply, or a compaction', () => {
     const alone = read([META, count(100, 100), count(100, 100), count(300, 200)])
     const history = { type: 'compacted', payload: { message: 'in short' } }
@@ -100,6 +142,56 @@ describe('a Codex prompt with an image', () => {
       'user: <image name=[Image #1]> <data:image/png;base64,QQ==> </image> What is wrong?',
     ])
     expect(notesOf(session)).toEqual({ 'written twice: user_message': 1 })
+  })
+})
+
+describe('a Codex message with text that the client inserted', () => {
+  const inserted = text('<user_ide_context>a.ts</user_ide_context>')
+  const content = [inserted, text('Mend it')]
+  const conversation = [
+    'environment: <user_ide_context>a.ts</user_ide_context>',
+    'user: Mend it',
+    'agent: yes',
+  ]
+  const reply = item('message', { role: 'assistant', content: [{ type: 'output_text', text: 'yes' }] })
+  const prompt = item('message', { role: 'user', content })
+
+  it.each([
+    event('user_message', { message: 'Mend it' }),
+    event('item_completed', {
+      item: { type: 'UserMessage', id: 'u', content: [{ type: 'text', text: 'Mend it' }] },
+    }),
+  ])('is divided, and the prompt is read once: %j', (typed) => {
+    for (const lines of [
+      [prompt, typed, reply],
+      [typed, prompt, reply],
+    ])
+      expect(summarize(read([META, ...lines]))).toEqual(conversation)
+    const history = { message: 'short', replacement_history: [{ type: 'message', role: 'user', content }] }
+    const compacted = { type: 'compacted', payload: history }
+    expect(summarize(read([META, prompt, typed, reply, compacted]), 'view')).toEqual([
+      'summary: short',
+      ...conversation.slice(0, 2),
+    ])
+  })
+
+  it('is divided by the kinds of its parts', () => {
+    const internal_chat_message_metadata_passthrough = { content_item_kinds: ['ide', 'user.text'] }
+    const message = item('message', { role: 'user', content, internal_chat_message_metadata_passthrough })
+    expect(summarize(read([META, message, reply]))).toEqual(conversation)
+  })
+})
+
+describe('a Codex result', () => {
+  it('belongs to the shell call with its item id; without a call id, it is an environment message', () => {
+    const shell = item('local_shell_call', { id: 'lsh', action: { type: 'exec', command: ['ls'] } })
+    const output = item('function_call_output', { call_id: 'lsh', output: 'a.txt' })
+    const late = item('function_call_output', { name: 'watch', output: 'changed' })
+    expect(summarize(read([META, shell, output, late]))).toEqual([
+      'call lsh',
+      'result lsh: a.txt',
+      'environment: changed',
+    ])
   })
 })
 
