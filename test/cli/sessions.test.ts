@@ -242,6 +242,66 @@ describe('import of a folder with empty files', () => {
   })
 })
 
+const textParts = (words: string) => [{ type: 'input_text', text: words }]
+const rollout = (id: string, from: number, turns: readonly string[], meta: object = {}): string =>
+  asLines(
+    [
+      { type: 'session_meta', payload: { id, ...meta } },
+      ...turns.flatMap((words) => [
+        { type: 'response_item', payload: { type: 'message', role: 'user', content: textParts(words) } },
+        { type: 'event_msg', payload: { type: 'user_message', message: words } },
+        { type: 'response_item', payload: { type: 'message', role: 'assistant', content: textParts('ok') } },
+        { type: 'token_usage_record', payload: { usage: { input_tokens: 10, output_tokens: 1 } } },
+      ]),
+    ].map((record, index) => ({ ordinal: from + index, ...record })),
+  )
+const basedOn = (thread_id: string, end: number) => ({
+  history_base: { thread_id, end_ordinal_exclusive: end, end_byte_offset: 1 },
+})
+const promptsIn = async (...argv: string[]) => {
+  const { out } = await colloquy(['messages', '--format', 'openai-chat', ...argv])
+  return [...out.matchAll(/"text": "(\w+)"/g)].map(([, text]) => text).filter((text) => text !== 'ok')
+}
+
+describe('a Codex thread in several files', () => {
+  const sessions = {
+    '.codex/sessions/2026/09/01/rollout-1-aa.jsonl': rollout('aa', 0, ['one', 'two']),
+    '.codex/sessions/2026/09/02/rollout-2-aa_bb.jsonl.zst': zstdCompressSync(
+      rollout('aa', 9, ['three'], basedOn('aa', 9)),
+    ),
+    '.codex/sessions/2026/09/03/rollout-3-aa_cc.jsonl': rollout('aa', 14, ['four'], basedOn('bb', 14)),
+    '.codex/archived_sessions/rollout-4-ff.jsonl': rollout('ff', 5, ['five'], {
+      ...basedOn('aa', 5),
+      forked_from_id: 'aa',
+    }),
+  }
+
+  it('is imported whole; a fork has the turns before it, without their tokens', async () => {
+    const pathOf = folder(sessions)
+    const all = await colloquy(['import', '--db', pathOf('x.db'), pathOf('.codex')])
+    expect(all).toMatchObject({ code: 0, err: '' })
+    const stored = (id: string) => promptsIn('--db', pathOf('x.db'), '--conversation', id)
+    expect(await stored('aa')).toEqual(['one', 'two', 'three', 'four'])
+    expect(await stored('ff')).toEqual(['one', 'five'])
+    expect(await promptsIn(pathOf('.codex/sessions/2026/09/03/rollout-3-aa_cc.jsonl'))).toEqual([
+      'one',
+      'two',
+      'three',
+      'four',
+    ])
+    const tokens = async (id: string) =>
+      (await colloquy(['export', '--db', pathOf('x.db'), '--conversation', id])).out.match(/"tokens":/g)
+        ?.length
+    expect([await tokens('aa'), await tokens('ff')]).toEqual([4, 1])
+  })
+
+  it('is reported as incomplete without its earlier files', async () => {
+    const pathOf = folder({ 'rollout-4-ff.jsonl': rollout('ff', 5, ['five'], basedOn('aa', 5)) })
+    const { out } = await colloquy(['check', pathOf('rollout-4-ff.jsonl')])
+    expect(out).toContain('earlier history, in the rollout aa')
+  })
+})
+
 const withoutFile = (text: string): string => text.replaceAll(/"file":"[^"]*"/g, '"file":""')
 
 describe('a zstd-compressed file', () => {

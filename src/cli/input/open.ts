@@ -344,4 +344,19 @@ export async function sessionFilesIn(name: string) {
   })
 }
 
+/** Finds the file of a Codex rollout by its id, in the `sessions` folders of another rollout or next to it. */
+export async function findRollout(other: string, id: string): Promise<string | null> {
+  const folder = dirname(resolve(other))
+  const home = /^(.*[\\/])(?:archived_)?sessions(?=[\\/]|$)/.exec(folder)?.[1]
+  const folders = home === undefined ? [folder] : [join(home, 'sessions'), join(home, 'archived_sessions')]
+  for (const root of folders) {
+    // The folders are searched in order, since most rollouts are in the first.
+    // oxlint-disable-next-line no-await-in-loop
+    const files = await readdir(root, { recursive: true }).catch((): string[] => [])
+    const file = files.find((one) => nameOf(one).endsWith(`-${id}`) || nameOf(one).endsWith(`_${id}`))
+    if (file !== undefined) return join(root, file)
+  }
+  return null
+}
+
 const nameOf = (file: string): string => basename(file.replaceAll('\\', '/'), extensionOf(file))
