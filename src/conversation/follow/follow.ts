@@ -315,7 +315,7 @@ export interface FollowOptions {
   readonly from?: 'start' | 'now'
   /** Maximum number of items per handler call. Default and maximum: 100 (`MAX_PAGE_SIZE`). */
   readonly limit?: number
-  /** Maximum number of concurrent handler calls in this process, on different conversations. Default: 8. */
+  /** Maximum number of concurrent handler calls in this process, each for another shard. Default: 8. */
   readonly concurrency?: number
   /** Milliseconds until other processes take over a dead process's shards. Default: 15,000. */
   readonly leaseTtl?: number

@@ -135,7 +135,7 @@ function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyEr
   return new ColloquyError(
     'already_running',
     `The conversation is running: ${owner} holds the lease until ${until}. ` +
-      'Interrupt the active run, or pass `wait: true`.',
+      'Interrupt the active run, or wait for its end (`run` accepts `wait: true`).',
     { conversationId, owner, expiresAt },
   )
 }

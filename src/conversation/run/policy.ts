@@ -11,8 +11,8 @@ const RISKS: readonly unknown[] = ['LOW', 'MEDIUM', 'HIGH']
 /**
  * Returns the policy for the value of a `confirmation_policy` update: AlwaysConfirm, NeverConfirm, or
  * ConfirmRisky with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never requires
- * confirmation; an unknown kind always does, and an unknown threshold requires it for every known risk. If one call requires confirmation, all calls of its reply wait.
- * A reply whose only call is `finish` or `think` never waits.
+ * confirmation; an unknown kind always does. An unknown threshold requires it for every known risk. If one
+ * call requires it, all calls of its reply wait. A reply whose only call is `finish` or `think` never waits.
  * @example
  * const call = { kind: 'ActionEvent', tool_name: 'rm', security_risk: 'HIGH' }
  * toPolicy({ kind: 'ConfirmRisky' })(call, [call]) // true
