@@ -188,31 +188,14 @@ function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   return replies
 }
 
+// oxfmt-ignore
 const OUTSIDE: ReadonlySet<string> = new Set([
-  'progress',
-  'summary',
-  'last-prompt',
-  'mode',
-  'permission-mode',
-  'ai-title',
-  'custom-title',
-  'agent-name',
-  'agent-color',
-  'agent-setting',
-  'pr-link',
-  'tag',
-  'queue-operation',
-  'file-history-snapshot',
-  'file-history-delta',
-  'frame-link',
-  'atis-latch',
-  'bridge-session',
-  'cost-state',
-  'worktree-state',
-  'relocated',
-  'fork-context-ref',
-  'content-replacement',
-  'task-summary',
+  'progress', 'summary', 'last-prompt', 'mode', 'permission-mode', 'ai-title', 'custom-title', 'agent-name', 'agent-color',
+  'agent-setting', 'pr-link', 'tag', 'queue-operation', 'file-history-snapshot', 'file-history-delta', 'frame-link',
+  'atis-latch', 'bridge-session', 'cost-state', 'worktree-state', 'relocated', 'fork-context-ref', 'content-replacement',
+  'task-summary', 'artifact-comment-monitor', 'artifact-autoreact-ledger', 'attribution-snapshot', 'continued-in',
+  'ended-by-model', 'history-suppression', 'isolation-latch', 'observer-ref', 'speculation-accept', 'marble-origami-commit',
+  'marble-origami-reset', 'marble-origami-snapshot',
 ])
 
 export function readLine(line: Line, chain: Chain): void {
@@ -572,7 +555,9 @@ interface ReplyBlock {
 
 function addReply(id: string, lines: readonly Line[], writer: SessionWriter): void {
   const blocks = replyBlocks(lines, writer)
-  const last = lines.at(-1)?.message
+  const { usage, ...last } = lines.at(-1)?.message ?? {}
+  // The file of the session that was forked has the tokens of copied replies.
+  const isCopied = usage !== undefined && lines.some(({ fields }) => 'forkedFrom' in fields)
   const first = lines[0]?.record.line ?? 0
   if (blocks.length === 0) return writer.note('replies without content', first)
   const calls: Origin[] = []
@@ -580,11 +565,13 @@ function addReply(id: string, lines: readonly Line[], writer: SessionWriter): vo
   const stop = lines.findLast(({ message }) => stringOf(message['stop_reason']) !== '')
   const reply = fromAnthropic({
     ...last,
+    ...(isCopied ? {} : { usage }),
     id,
     content: blocks.map(({ block }) => block),
     // Older versions write the stop reason only on the last line, and not at all for a stopped reply.
     stop_reason: stop?.message['stop_reason'] ?? (calls.length > 0 ? 'tool_use' : 'end_turn'),
   } as Parameters<typeof fromAnthropic>[0])
+  if (isCopied) writer.note('tokens of a copied reply', first)
   writer.reply(reply, calls.length > 0 ? calls : blocks.map(({ origin }) => origin))
 }
 

@@ -15,6 +15,13 @@ const user = (uuid: string, parent: string | null, content: unknown) =>
   line('user', uuid, parent, { role: 'user', content })
 const reply = (uuid: string, parent: string, block: object) =>
   line('assistant', uuid, parent, { id: 'msg', role: 'assistant', model: 'm', content: [block] })
+const countedReply = (uuid: string, parent: string, id: string) =>
+  line('assistant', uuid, parent, {
+    id,
+    role: 'assistant',
+    content: [textBlock(id)],
+    usage: { input_tokens: 10, output_tokens: 5 },
+  })
 const thinking = (signature: string) => ({ type: 'thinking', thinking: '', signature })
 const call = { type: 'tool_use', id: 't', name: 'Bash', input: {} }
 const textBlock = (text: string) => ({ type: 'text', text })
@@ -248,6 +255,20 @@ describe('reading a session of Claude Code', () => {
     expect(read([side])).toMatchObject({ id: 'main-abc', parentId: 'main' })
   })
 
+  it('counts the tokens of a reply that a fork copied only in the session that was forked', () => {
+    const copied = { forkedFrom: { sessionId: 'first', messageUuid: '1' } }
+    const session = read([
+      { ...user('1', null, 'hi'), ...copied },
+      { ...countedReply('2', '1', 'old'), ...copied },
+      user('3', '2', 'more'),
+      countedReply('4', '3', 'new'),
+    ])
+    expect(summarize(session)).toEqual(['user: hi', 'agent: old', 'user: more', 'agent: new'])
+    const tokens = session.facts.map(({ fact }) => JSON.stringify(fact).includes('"tokens"'))
+    expect(tokens).toEqual([false, false, false, true])
+    expect(notesOf(session)).toEqual({ 'tokens of a copied reply': 1 })
+  })
+
   it.each([
     'file-history-delta',
     'frame-link',
@@ -259,6 +280,10 @@ describe('reading a session of Claude Code', () => {
     'fork-context-ref',
     'content-replacement',
     'task-summary',
+    'artifact-comment-monitor',
+    'artifact-autoreact-ledger',
+    'attribution-snapshot',
+    'continued-in',
   ])('stores a record of type %s as a state update, without a note', (type) => {
     const record = { type, sessionId: 'main', value: { a: 1 } }
     const session = read([record, user('u1', null, 'hi'), record, reply('a1', 'u1', textBlock('yes'))])
