@@ -55,8 +55,8 @@ export interface StreamItem {
   /** Pieces of values, by path, such as `content.0.text`. */
   readonly pieces: Map<string, Pieces>
   /**
-   * Lists whose pieces had no index. These pieces are ignored if the whole item, which arrives at the end,
-   * has a text in the list.
+   * Lists whose pieces had no index. If the whole item, which arrives at the end, has a text in such a list,
+   * the list's pieces are ignored.
    */
   readonly unplaced: Set<string>
   isEnded: boolean

@@ -44,7 +44,7 @@ export interface RedactionRules {
   readonly isSecretField: IsSecretField
 }
 
-/** Also true for an expression of another realm, as in a test that runs in a `vm` context. */
+/** Whether a value is a RegExp, even one of another realm, as in a test that runs in a `vm` context. */
 const isRegExp = (item: unknown): boolean => Object.prototype.toString.call(item) === '[object RegExp]'
 
 /**

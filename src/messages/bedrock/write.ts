@@ -10,9 +10,7 @@ import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import { isSigned, LIMITS, withBytes } from './blocks.ts'
 import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockResultBlock } from './rules.ts'
 
-/**
- * Text that is added to a message with a document but no text, because the provider rejects such a message.
- */
+/** Text to add before a document that no text precedes. The provider rejects a document without a text. */
 const FILE_TEXT = '[A file:]'
 
 /**
@@ -66,7 +64,10 @@ function start(list: BedrockMessage[], hasRichResults: boolean) {
   }
 }
 
-/** Ignores texts after the document, so that a longer history changes no earlier block. */
+/**
+ * Adds a text if a document has no text before it. Ignores texts after the document, so that a longer history
+ * changes no earlier block.
+ */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
   if (document < 0) return [...blocks]
