@@ -49,12 +49,14 @@ const FORMS = [
     pattern: /(?<![A-Za-z0-9])(?:AIza[\w-]{35}|(?:AQ\.Ab|ya29\.|GOCSPX-)[\w-]{20}[\w-]*)/g,
   },
   {
-    // Hugging Face, npm, Groq, Replicate, xAI, Perplexity; GitLab, Stripe, Slack, NVIDIA, Vault, PyPI, Bedrock.
+    // Hugging Face, npm, Groq, Replicate, xAI, Perplexity, Fireworks, Cerebras, Supabase, Notion, Stripe, Shopify,
+    // Linear, DigitalOcean, LangSmith, Vercel, Grafana, Pulumi; Databricks, SendGrid, Azure Storage; GitLab, Slack,
+    // NVIDIA, Vault, Figma, Tavily, PyPI, Bedrock.
     name: 'prefix',
     trigger:
-      /hf_|npm_|gsk_|r8_|xai-|pplx-|gl(?:pat|dt|rt|cbt|ptt|soat)-|[rs]k_(?:live|test)_|xapp-|nvapi-|hvs\.|pypi-Ag|ABSKQm/,
+      /(?:hf|npm|gsk|r8|fw|fpk|sbp|ntn|whsec|shpat|lin_api|dop_v1|lsv2_[ps][tk]|vc[pk]|glsa|figd)_|xai-|pplx-|fw-|csk-|pul-|tvly-|dapi[\da-f]{8}|SG\.[\w-]{22}\.|AccountKey=|gl(?:pat|dt|rt|cbt|ptt|soat)-|[rs]k_(?:live|test)_|xapp-|nvapi-|hvs\.|pypi-Ag|ABSKQm/,
     pattern:
-      /(?<![A-Za-z0-9])(?:(?:(?:hf|npm|gsk|r8)_|xai-|pplx-)[A-Za-z0-9]{30}[A-Za-z0-9]*|[rs]k_(?:live|test)_[A-Za-z0-9]{20}[A-Za-z0-9]*|(?:gl(?:pat|dt|rt|cbt|ptt|soat)-|xapp-(?=\d)|(?:nvapi-|hvs\.)(?=[A-Za-z_-]{0,64}\d)|pypi-Ag)[\w-]{20}[\w-]*(?:\.[\w-][\w-]*){0,2}|ABSKQm[\w+/]{20}[\w+/]*={0,2})/g,
+      /(?<![A-Za-z0-9])(?:(?:(?:hf|npm|gsk|r8|fw|fpk|sbp|ntn|whsec|shpat|lin_api|dop_v1|lsv2_[ps][tk]|vc[pk]|glsa)_|xai-|pplx-|fw-|csk-|pul-)[A-Za-z0-9]{30}[A-Za-z0-9]*|dapi[\da-f]{32}|SG\.[\w-]{22}\.[\w-]{43}|AccountKey=[A-Za-z0-9+/]{86}==|[rs]k_(?:live|test)_[A-Za-z0-9]{20}[A-Za-z0-9]*|(?:gl(?:pat|dt|rt|cbt|ptt|soat)-|xapp-(?=\d)|(?:nvapi-|hvs\.|figd_|tvly-)(?=[A-Za-z_-]{0,64}\d)|pypi-Ag)[\w-]{20}[\w-]*(?:\.[\w-][\w-]*){0,2}|ABSKQm[\w+/]{20}[\w+/]*={0,2})/g,
   },
   {
     name: 'jwt',
