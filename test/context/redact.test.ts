@@ -55,6 +55,13 @@ describe('a literal secret', () => {
     ['in a data URL', `data:text/plain;base64,${inBase64(SECRET)}`, `data:text/plain;base64,${MASK}`],
   ])('is masked %s', (_, text, expected) => expect(find(text)).toBe(expected))
 
+  it.each(['\n', '\r\n'])('is masked with either line ending: %j', (lineEnd) => {
+    const secrets = [`first line${lineEnd}second line`]
+    for (const text of ['first line\nsecond line', 'first line\r\nsecond line'])
+      for (const form of [text, JSON.stringify(text), encodeURIComponent(text)])
+        expect(output(form, { ...BARE, secrets })).not.toContain('second')
+  })
+
   it('is masked completely if it overlaps another one or itself', () => {
     const secrets = ['abcdefgh', 'efghijkl', 'ababababab']
     expect(output('-abcdefghijkl-', { ...BARE, secrets })).toBe(`-${MASK}-`)

@@ -91,13 +91,16 @@ const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
 /**
- * Finds each secret in three forms: unchanged, with `+` for spaces, and in base64 (the hit is the whole
+ * Finds each secret unchanged, with other line endings, with `+` for spaces, and in base64 (the hit is the whole
  * encoded text).
  */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()
   for (const secret of secrets)
     for (const form of base64Forms(secret)) forms.set(form, { secret, isBase64: true })
+  for (const secret of secrets)
+    for (const lineEnd of ['\n', '\r\n'])
+      forms.set(secret.replaceAll(/\r?\n/g, lineEnd), { secret, isBase64: false })
   for (const secret of secrets) forms.set(secret.replaceAll(' ', '+'), { secret, isBase64: false })
   for (const secret of secrets) forms.set(secret, { secret, isBase64: false })
   if (forms.size === 0) return null
