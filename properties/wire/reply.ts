@@ -24,7 +24,7 @@ import { cutDigests } from '../../src/messages/reply.ts'
 import { ownDigest, partsOf } from '../../src/messages/reply-parts.ts'
 import type { Limits } from '../../src/messages/limits.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { type Seen, sign } from '../../src/messages/provider.ts'
+import { type Seen, sign } from '../../src/messages/fake.ts'
 import { grammarNamed } from '../../src/messages/grammars.ts'
 
 /** In the provider's order. */

@@ -4,7 +4,7 @@ import type { MessageOptions, NeutralMessage } from '../../src/messages/message.
 import { toMessages } from '../../src/messages/neutral.ts'
 import { requestRecord } from '../../src/messages/prefix.ts'
 import type { State } from '../../src/state/state.ts'
-import { type Seen, refusals } from '../../src/messages/provider.ts'
+import { type Seen, refusals } from '../../src/messages/fake.ts'
 import { grammarNamed } from '../../src/messages/grammars.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 import { type WireGrammar, WIRES } from './reply.ts'

@@ -1,4 +1,4 @@
-/** The sentence of each law, by its number. */
+/** The sentence of each law, by its number. `properties/laws.md` is the original. */
 export const LAWS: Readonly<Record<string, string>> = {
   R1: 'Folding a log in two parts equals folding it at once: fold(a ++ b) is fold(b) on top of fold(a).',
   R2: '`reduce` never throws on a fact that decodes, whatever preceded it.',

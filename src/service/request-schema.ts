@@ -1,6 +1,7 @@
 /** Bodies of requests, and frames of sockets. */
 
 import * as z from 'zod'
+import { MAX_ITERATIONS } from '../conversation/run/options.ts'
 import { LEGAL_ID } from '../event/ids.ts'
 import { toIssues } from '../event/issues.ts'
 import { checker, integer as eventInteger, json, openPart, textContent } from '../event/shape-schema.ts'
@@ -130,7 +131,7 @@ const ownFields = {
   workspace: z.looseObject({ working_dir: text(1, 4_096) }).optional(),
   confirmation_policy: confirmationPolicy.nullish(),
   initial_message: z.strictObject({ ...sentMessage, run }).nullish(),
-  max_iterations: integer.min(1).default(500).optional(),
+  max_iterations: integer.min(1).default(MAX_ITERATIONS).optional(),
 }
 
 const conversationRequest = z.looseObject({ ...ownFields, ...agentSettings })

@@ -10,7 +10,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 
 const TOY = `
 import { defineGrammar } from '../grammar.ts'
-import { argumentObject, halves, type SpokenProvider } from '../provider.ts'
+import { argumentObject, halves, type SpokenProvider } from '../fake.ts'
 import { replyEvents } from '../reply.ts'
 import { allOf, COMMON_KINDS } from '../reply-parts.ts'
 import { objectsOf, stringOf } from '../text.ts'

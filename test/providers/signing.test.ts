@@ -1,7 +1,7 @@
 /** A signing provider accepts the history that it signed, and rejects every changed history. */
 
 import { describe, expect, it } from 'vitest'
-import { MESSAGE_PARTS, refusals, seenText, sign, sightOf } from '../../src/messages/provider.ts'
+import { MESSAGE_PARTS, refusals, seenText, sign, sightOf } from '../../src/messages/fake.ts'
 
 const messageSight = sightOf('system', 'messages', MESSAGE_PARTS)
 

@@ -21,7 +21,7 @@ import { BEDROCK } from '../../src/messages/bedrock/grammar.ts'
 import { GOOGLE } from '../../src/messages/google/grammar.ts'
 import { INTERACTIONS } from '../../src/messages/interactions/grammar.ts'
 import type { Grammar } from '../../src/messages/grammar.ts'
-import { halves, type ProviderGrammar } from '../../src/messages/provider.ts'
+import { halves, type ProviderGrammar } from '../../src/messages/fake.ts'
 import { OPENAI_CHAT } from '../../src/messages/openai-chat/grammar.ts'
 import { OPENAI_RESPONSES } from '../../src/messages/openai-responses/grammar.ts'
 

@@ -31,7 +31,7 @@ import { condense, CONDENSATION_REFUSED, requestIf } from './condense.ts'
 import { add, readReplica, mustStop, type RunContext, unstarted, useBodies, withBodies } from './context.ts'
 import { contextMessage, type HookInput, type HookVerdict, runHooks, thrownText } from './hooks.ts'
 import { awaitLease, type HeldLease, holdLease, waitWithin } from './lease.ts'
-import type { RunOptions, RunResult } from './options.ts'
+import { MAX_ITERATIONS, type RunOptions, type RunResult } from './options.ts'
 import { planOf } from './plan-calls.ts'
 import type { Step } from './step.ts'
 
@@ -448,7 +448,10 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
 }
 
 /** Takes one action. Returns false at the end of the run. */
-async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
+async function takeNextAction(
+  run: RunContext,
+  { maxIterations = MAX_ITERATIONS, stuck }: RunOptions,
+): Promise<boolean> {
   const state = await readReplica(run, (replica) => replica.refresh())
   const { status } = state.header
   if (mustStop(run, state) || status === 'error' || status === 'stuck') {

@@ -9,6 +9,8 @@ import type { Hook } from './hooks.ts'
 import { checkLeaseTtl } from './lease.ts'
 import type { Policy } from './policy.ts'
 
+export const MAX_ITERATIONS = 500
+
 /** Options of a run. */
 export interface RunOptions {
   /** Aborting it interrupts the run. */

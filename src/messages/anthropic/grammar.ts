@@ -3,16 +3,8 @@ import { LIMITS } from './blocks.ts'
 import { collectAnthropic, DELTAS, ENDINGS, fromAnthropic } from './read.ts'
 import { toAnthropic } from './write.ts'
 import { validateAnthropic } from './rules.ts'
-import {
-  argumentObject,
-  argumentText,
-  callsLast,
-  errorsBy,
-  isThought,
-  reasonOf,
-  spoken,
-} from '../provider.ts'
-import type { ReplyAbout, SpokenProvider, Wire } from '../provider.ts'
+import { argumentObject, argumentText, callsLast, errorsBy, isThought, reasonOf, spoken } from '../fake.ts'
+import type { ReplyAbout, SpokenProvider, Wire } from '../fake.ts'
 import type { ModelPart } from '../model.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { defineGrammar } from '../grammar.ts'
-import { argumentObject, errorsBy, isTextBlank, partsSeen, reasonOf, seenText, spoken } from '../provider.ts'
-import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
+import { argumentObject, errorsBy, isTextBlank, partsSeen, reasonOf, seenText, spoken } from '../fake.ts'
+import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../fake.ts'
 import { asObject } from '../request-form.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 import { collectBedrock, DELTAS, ENDINGS, fromBedrock } from './read.ts'

@@ -6,9 +6,9 @@ import { collectGoogle, ENDINGS, fromGoogle } from './read.ts'
 import { toGoogle } from './write.ts'
 import { validateGoogle } from './rules.ts'
 import { NO_SIGNATURE } from '../reply-parts.ts'
-import { argumentObject, callsLast, errorsBy, halves } from '../provider.ts'
-import { isTextBlank, partsSeen, reasonOf, seenText } from '../provider.ts'
-import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
+import { argumentObject, callsLast, errorsBy, halves } from '../fake.ts'
+import { isTextBlank, partsSeen, reasonOf, seenText } from '../fake.ts'
+import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../fake.ts'
 import type { ModelPart } from '../model.ts'
 
 export const googleError = errorsBy(

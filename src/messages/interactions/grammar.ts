@@ -2,8 +2,8 @@
 
 import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'
-import { argumentObject, isTextBlank, reasonOf, seenText, spoken } from '../provider.ts'
-import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
+import { argumentObject, isTextBlank, reasonOf, seenText, spoken } from '../fake.ts'
+import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../fake.ts'
 import { NO_SIGNATURE } from '../reply-parts.ts'
 import { LIMITS } from './blocks.ts'
 import { collectInteractions, DELTAS, ENDINGS, fromInteractions } from './read.ts'

@@ -3,8 +3,8 @@ import { LIMITS } from './blocks.ts'
 import { collectOpenAIChat, ENDINGS, fromOpenAIChat } from './read.ts'
 import { toOpenAIChat } from './write.ts'
 import { validateOpenAiChat } from './rules.ts'
-import { argumentText, errorsBy, halves, reasonOf } from '../provider.ts'
-import type { ReplyAbout, SpokenProvider, Wire } from '../provider.ts'
+import { argumentText, errorsBy, halves, reasonOf } from '../fake.ts'
+import type { ReplyAbout, SpokenProvider, Wire } from '../fake.ts'
 
 export const openaiError = errorsBy(
   {

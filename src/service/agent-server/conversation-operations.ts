@@ -21,7 +21,7 @@ import { jsonResponse } from '../http/app.ts'
 import { batchGet } from '../http/batch-get.ts'
 import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { CURSOR_PAGING, type PageBody, pageInBytes } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, type PageBody, pageInBytes } from '../http/paging.ts'
 import {
   boolean,
   dateTime,

@@ -7,7 +7,7 @@ import { findConversation, getConversationOr404 } from '../conversations/find-co
 import { countReply, exact, listPage, COUNTED } from '../conversations/listing.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import { listOf, maybe, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
-import { CURSOR_PAGING, type PageBody, pageInBytes, readByIds } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, type PageBody, pageInBytes, readByIds } from '../http/paging.ts'
 import { boolean, dateTime, optional, text, texts, type ValuesOf, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { ControlPlane } from './control-plane.ts'

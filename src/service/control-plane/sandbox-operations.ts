@@ -1,4 +1,4 @@
-import { CURSOR_PAGING } from '../http/page-bytes.ts'
+import { CURSOR_PAGING } from '../http/paging.ts'
 import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { batchGet } from '../http/batch-get.ts'
 import { objectOf, maybe, listOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'

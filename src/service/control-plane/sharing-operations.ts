@@ -24,7 +24,7 @@ import {
 } from '../events/search.ts'
 import { checkIds, batchGet, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import { listOf, objectOf, type Operation, operationsIn, pageOfSchema } from '../http/operation.ts'
-import { CURSOR_PAGING, pageInBytes } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, pageInBytes } from '../http/paging.ts'
 import { optional, text, texts, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { shownText } from '../mask-secrets.ts'

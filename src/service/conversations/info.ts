@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { COUNTING, type ModelUsage, usageCount, type UsageCount } from '../../context/usage.ts'
 import { openCallsOf } from '../../conversation/decide.ts'
+import { MAX_ITERATIONS } from '../../conversation/run/options.ts'
 import { hasCode } from '../../event/errors.ts'
 import { isObject, textAt } from '../../event/json.ts'
 import { maskSecrets } from '../../event/mask.ts'
@@ -171,7 +172,7 @@ export function infoOf(record: ConversationRecord, state: State): JsonObject {
     workspace: { kind: 'LocalWorkspace', working_dir: 'workspace', ...(isObject(workspace) && workspace) },
     // Clients expect this field; it is a name, not a folder.
     persistence_dir: `conversations/${record.id}`,
-    max_iterations: metadata['max_iterations'] ?? 500,
+    max_iterations: metadata['max_iterations'] ?? MAX_ITERATIONS,
     archived: isArchived(record),
   } satisfies JsonObject)
 }

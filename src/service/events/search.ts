@@ -10,7 +10,7 @@ import { blobText } from '../../event/text.ts'
 import type { EventFilter, StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { maybe } from '../http/operation.ts'
-import { CURSOR_PAGING, MAX_PAGE_BYTES, type PageBody, readByIds } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, MAX_PAGE_BYTES, type PageBody, readByIds } from '../http/paging.ts'
 import {
   dateTime,
   oneOf,

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, operationsIn, type Operation, type OperationName, type Route } from './operation.ts'
-import { readByIds } from './page-bytes.ts'
+import { readByIds } from './paging.ts'
 import { type Parameter, texts } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
 import { type BodyOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
-import { CURSOR_PAGING, firstInBytes } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, firstInBytes } from '../http/paging.ts'
 import {
   dateTime,
   integer as whole,

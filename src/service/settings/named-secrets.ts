@@ -9,7 +9,7 @@ import {
   type Operation,
   pageOfSchema,
 } from '../http/operation.ts'
-import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, pageByName } from '../http/paging.ts'
 import { matching, optional, text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'

@@ -1,7 +1,7 @@
 import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
-import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, pageByName } from '../http/paging.ts'
 import { boolean, optional, text } from '../http/parameters.ts'
 import type { SettingsParts } from './agent-profiles.ts'
 import { AGENT, CONVERSATION } from './settings-schema.ts'

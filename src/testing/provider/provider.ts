@@ -3,8 +3,8 @@ import type { Grammar } from '../../messages/grammar.ts'
 import { GRAMMARS } from '../../messages/grammars.ts'
 import { helpfulModel } from '../../messages/model.ts'
 import type { Model, ModelPart, ModelReply, RequestBody } from '../../messages/model.ts'
-import { refusals, sign } from '../../messages/provider.ts'
-import type { ProviderGrammar, Refusal, SeenBlock, Wire } from '../../messages/provider.ts'
+import { refusals, sign } from '../../messages/fake.ts'
+import type { ProviderGrammar, Refusal, SeenBlock, Wire } from '../../messages/fake.ts'
 import { turn } from '../turn.ts'
 
 /** A request that the provider received. */

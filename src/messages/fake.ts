@@ -1,3 +1,5 @@
+/** How fake providers read requests and write replies: what their rules and streams have in common. */
+
 import { isObject } from '../event/json.ts'
 import { hashText } from '../event/text.ts'
 import type { ModelPart, ModelReply, RequestBody } from './model.ts'
@@ -100,10 +102,8 @@ export function refusals(seen: Seen): string[] {
   let last: string | null = null
   for (const [index, { token, body }] of seen.blocks.entries()) {
     if (token === null) continue
-    const [prefix, bodyHash, before, whole] = sign(
-      { ...seen, blocks: seen.blocks.slice(0, index) },
-      body,
-    ).split('.')
+    const earlier = { ...seen, blocks: seen.blocks.slice(0, index) }
+    const [prefix, bodyHash, before, whole] = sign(earlier, body).split('.')
     const [tokenPrefix, tokenBody, tokenBefore, tokenWhole] = token.split('.')
     if (tokenBody !== bodyHash) out.push(`block ${index}: altered`)
     else if (tokenPrefix !== prefix) out.push(`block ${index}: bound to a different conversation`)

@@ -1,4 +1,4 @@
-/** Limits the size of responses. A hundred large events could exceed the maximum length of a string. */
+/** Pages of HTTP responses, limited in items and bytes. A hundred large events could exceed the maximum length of a string. */
 
 import { MAX_PAGE_SIZE, MAX_VISITED, type Page } from '../../store/contract/query.ts'
 import { countWithin } from '../../store/kit/query/page.ts'
