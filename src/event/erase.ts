@@ -4,8 +4,8 @@ import { WORKING } from './completion.ts'
 import { isObject } from './json.ts'
 import type { EventKind } from './kinds.ts'
 import { type Fact, isQuarantined } from './quarantine.ts'
-import { replyOf } from './reply.ts'
-import { isTextPart, type JsonValue, type Message, type TextContent } from './shapes.ts'
+import { isOutputPart, replyOf } from './reply.ts'
+import type { JsonValue, Message, TextContent } from './shapes.ts'
 import { hasText } from './text.ts'
 import type { ActionEvent, Event, EventOf, MessageEvent } from './types.ts'
 
@@ -113,9 +113,8 @@ function messageContent(event: MessageEvent): object {
   const { role, content, tool_calls, completes } = event.llm_message as Message & {
     readonly completes?: JsonValue
   }
-  // Only a reply with text is final, so a reply without text must not get any.
-  const speaks =
-    event.source !== 'agent' || content?.some((part) => isTextPart(part) && hasText(part.text)) === true
+  // Only a reply with text or an image is final, so another reply must not get a text.
+  const speaks = event.source !== 'agent' || content?.some(isOutputPart) === true
   const call = isObject(completes)
     ? pick(completes, 'action_id', 'tool_call_id', 'tool_name', 'outcome')
     : undefined
@@ -145,6 +144,7 @@ const RECORD_FIELDS = [
   'requested_model',
   'stop_reason',
   'outcome',
+  'output',
   'tokens',
   'usage',
   'waits',

@@ -4,7 +4,8 @@
  */
 
 import { isObject } from './json.ts'
-import type { JsonObject, JsonValue } from './shapes.ts'
+import { type Content, isImagePart, isTextPart, type JsonObject, type JsonValue } from './shapes.ts'
+import { hasText } from './text.ts'
 import type { ActionEvent, Event, MessageEvent } from './types.ts'
 
 /** Name of a provider's message format, such as `anthropic`. */
@@ -60,6 +61,8 @@ export interface ReplyRecord {
   readonly usage?: JsonObject
   /** The parts of the reply in order, if the event's other fields cannot express them. */
   readonly parts?: readonly JsonValue[]
+  /** Whether a reply without text has other output for the user, such as an image. Such a reply is final. */
+  readonly output?: true
   /** Data that the provider returned but accepts in no request, such as sources, citations and ratings. */
   readonly metadata?: JsonObject
   /** By how much the reply changes the number of waiting calls of the provider's tools. Omitted if 0. */
@@ -68,6 +71,10 @@ export interface ReplyRecord {
   readonly container?: string
   readonly interrupted?: true
 }
+
+/** Whether a part of a message is output: images, or a text that is not blank. */
+export const isOutputPart = (part: Content): boolean =>
+  isTextPart(part) ? hasText(part.text) : isImagePart(part) && part.image_urls.length > 0
 
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')

@@ -11,7 +11,7 @@ import type { RawObject } from './text.ts'
 import { checkOptionNames } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
 import { hashText, quote } from '../event/text.ts'
-import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
+import { isEarlyEnd, isOutputPart, type ReplyRecord } from '../event/reply.ts'
 import type { Action, JsonObject, ReasoningItemModel, TextContent } from '../event/shapes.ts'
 import type {
   ActionEvent,
@@ -21,7 +21,7 @@ import type {
   StreamingDeltaEvent,
 } from '../event/types.ts'
 import type { State } from '../state/state.ts'
-import { sentMore } from './blocks.ts'
+import { kindName, sentMore } from './blocks.ts'
 import { callIds } from './turns.ts'
 import type { Limits, FieldRef, PartRef, PartsInOrder } from './limits.ts'
 import type { AssistantMessage, NeutralToolCall, Thinking } from './message.ts'
@@ -161,6 +161,8 @@ function recordOf(
   if (cuts !== null) record.cuts = cuts
   if (!isOrdinary) record.stop_reason = stopReason
   if (isEarlyEnd(ending?.type)) record.outcome = ending.type
+  const isSilent = message.tool_calls.length === 0 && !message.content.some(isOutputPart)
+  if (isSilent && order.some(isOutput)) record.output = true
   if (waits !== 0) record.waits = waits
   if (waits > 0 && container !== '') record.container = container
   if (usage.tokens !== undefined) record.tokens = usage.tokens
@@ -168,6 +170,20 @@ function recordOf(
   if (parts !== null) record.parts = parts
   if (metadata !== null) record.metadata = metadata
   return record
+}
+
+/** Kinds of parts, of all grammars, that are output for the user. */
+const OUTPUTS: ReadonlySet<string> = new Set(
+  'audio document file fileData image image_generation_call images inlineData mcp_approval_request video'.split(
+    ' ',
+  ),
+)
+
+/** Whether a part is output for the user. A draft of the model's thinking, or a failed image, is not. */
+function isOutput(part: OrderedPart): boolean {
+  if (!('other' in part) || !OUTPUTS.has(kindName(part.other))) return false
+  const { thought, type, result } = part.other
+  return thought !== true && (type !== 'image_generation_call' || stringOf(result) !== '')
 }
 
 /**

@@ -1,8 +1,7 @@
 import { isObject } from '../event/json.ts'
 import type { EventWith } from '../event/kinds.ts'
 import { earlyEndOf, replyOf } from '../event/reply.ts'
-import { isTextPart } from '../event/shapes.ts'
-import { hasText } from '../event/text.ts'
+import { isOutputPart } from '../event/reply.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { hasResponse, type Log } from '../log/log.ts'
 import type { PendingCall } from '../log/open-calls.ts'
@@ -39,13 +38,14 @@ export const STATUSES: readonly Status[] = Object.freeze([
  */
 export const isStatus = (value: unknown): value is Status => (STATUSES as readonly unknown[]).includes(value)
 
-/** Whether an event is a final reply: a message with text, without calls, and not cut short. */
+/** Whether an event is a final reply: a message with text or other output, without calls, not cut short. */
 export function isFinalReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message
-  const speaks = (content ?? []).some((part) => isTextPart(part) && hasText(part.text))
+  const reply = replyOf(event)
+  const speaks = (content ?? []).some(isOutputPart) || reply?.output === true
   if (!speaks || (tool_calls?.length ?? 0) > 0) return false
-  return replyOf(event)?.interrupted !== true && earlyEndOf(event) === null
+  return reply?.interrupted !== true && earlyEndOf(event) === null
 }
 
 export const isFinish = (event: Event): boolean =>

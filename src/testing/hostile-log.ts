@@ -215,6 +215,7 @@ const pausedEnd: fc.Arbitrary<JsonObject> = always({ outcome: 'paused' })
 const anyEnd = weighed<JsonObject>(
   [4, always({})],
   [2, always({ interrupted: true })],
+  [2, always({ output: true })],
   [2, fc.constantFrom('truncated', 'paused', 'refused', 'filtered').map((outcome) => ({ outcome }))],
   [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
 )

@@ -6,6 +6,7 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { replyOf } from '../../src/event/reply.ts'
 import type { Event, MessageEvent } from '../../src/event/types.ts'
+import { GRAMMARS } from '../../src/messages/grammars.ts'
 import { call, delta, gate, logOf, says, script, startConversation } from './script.ts'
 
 const messageFrom = (text: string, source: 'user' | 'environment' = 'environment'): Event => ({
@@ -258,5 +259,109 @@ describe('a reply that ends early', () => {
     })
     const { error } = (await conversation.state()).header
     expect(error).toMatchObject({ code: 'ReplyFailed', detail: 'The provider failed to reply: overloaded' })
+  })
+})
+
+/** Whole replies without text, by grammar, and whether they are final. */
+const WITHOUT_TEXT: readonly (readonly [grammar: string, what: string, isFinal: boolean, reply: object])[] = (
+  [
+    ['google', 'an image', true, [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }]],
+    [
+      'google',
+      'a blank text and a file',
+      true,
+      [{ text: '\n' }, { fileData: { mimeType: 'a/b', fileUri: 'gs://c' } }],
+    ],
+    ['google', 'a draft', false, [{ thought: true, inlineData: { mimeType: 'image/png', data: 'AAAA' } }]],
+    ['google', 'code', false, [{ executableCode: { language: 'PYTHON', code: '1' } }]],
+    [
+      'openai-responses',
+      'an image',
+      true,
+      [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'AAAA' }],
+    ],
+    [
+      'openai-responses',
+      'no image',
+      false,
+      [{ type: 'image_generation_call', id: 'ig_1', status: 'failed', result: null }],
+    ],
+    [
+      'openai-responses',
+      'a request for approval',
+      true,
+      [{ type: 'mcp_approval_request', id: 'mcpr_1', server_label: 's', name: 'rm', arguments: '{}' }],
+    ],
+    [
+      'openai-responses',
+      'a search',
+      false,
+      [{ type: 'web_search_call', id: 'ws_1', status: 'completed', action: {} }],
+    ],
+    [
+      'openai-chat',
+      'audio',
+      true,
+      { audio: { id: 'audio_1', data: 'AAAA', transcript: 'Hello', expires_at: 1 } },
+    ],
+    [
+      'openai-chat',
+      'images',
+      true,
+      { images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] },
+    ],
+    ['openai-chat', 'reasoning', false, { reasoning_content: 'Let me see.' }],
+    ['bedrock', 'an image', true, [{ image: { format: 'png', source: { bytes: new Uint8Array([1]) } } }]],
+    [
+      'interactions',
+      'audio',
+      true,
+      [{ type: 'model_output', content: [{ type: 'audio', data: 'AAAA', mime_type: 'audio/wav' }] }],
+    ],
+    ['ai-sdk', 'a file', true, [{ type: 'file', file: { mediaType: 'image/png', base64: 'AAAA' } }]],
+  ] as const
+).map(([grammar, what, isFinal, parts]) => [grammar, what, isFinal, wholeReply(grammar, parts)])
+
+function wholeReply(grammar: string, parts: object): object {
+  switch (grammar) {
+    case 'google':
+      return { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }
+    case 'openai-responses':
+      return { status: 'completed', output: parts }
+    case 'openai-chat':
+      return { choices: [{ finish_reason: 'stop', message: { role: 'assistant', content: null, ...parts } }] }
+    case 'bedrock':
+      return { output: { message: { role: 'assistant', content: parts } }, stopReason: 'end_turn' }
+    case 'interactions':
+      return { status: 'completed', steps: parts }
+    default:
+      return { content: parts, finishReason: 'stop' }
+  }
+}
+
+describe('a reply without text', () => {
+  it.each(WITHOUT_TEXT)('of %s with %s: final is %s', async (grammar, _, isFinal, raw) => {
+    const { conversation } = await startConversation('Draw a cat.')
+    let requests = 0
+    const { status } = await conversation.run(async function* () {
+      requests += 1
+      const reply = GRAMMARS.find(({ name }) => name === grammar)?.reply(raw)
+      if (reply !== undefined) yield reply
+    })
+    expect([status, requests]).toEqual(isFinal ? ['finished', 1] : ['error', 3])
+    const { log } = await conversation.state()
+    const [reply] = [...log.entries].filter(({ event }) => event?.source === 'agent')
+    await conversation.eraseEvent(reply?.id ?? '')
+    expect((await conversation.state()).header.status).toBe(status)
+  })
+
+  it('with images in its message is final', async () => {
+    const { conversation } = await startConversation('Draw a cat.')
+    const content = [{ type: 'image' as const, image_urls: ['data:image/png;base64,AAAA'] }]
+    const { step, requests } = script([
+      [{ kind: 'MessageEvent', source: 'agent', llm_message: { role: 'assistant', content } }],
+    ])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(requests).toHaveLength(1)
   })
 })

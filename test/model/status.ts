@@ -103,21 +103,22 @@ function nextStatus(
     return 'finished'
   }
   if (event.kind === 'MessageEvent' && event.source === 'agent') {
-    const hasText = (event.llm_message.content ?? []).some(
-      (part) =>
-        (part.type ?? 'text') === 'text' &&
-        !('image_urls' in part) &&
-        'text' in part &&
-        !isBlank(String(part.text)),
-    )
+    const hasOutput = (event.llm_message.content ?? []).some((part) => {
+      if (!['text', 'image'].includes(part.type ?? 'text')) return false
+      if ('image_urls' in part) return (part.image_urls as readonly string[]).length > 0
+      return 'text' in part && !isBlank(String(part.text))
+    })
     const calls = (event.llm_message.tool_calls ?? []).length > 0
-    const { reply } = event.llm_message as { reply?: { interrupted?: unknown; outcome?: unknown } | null }
+    const { reply } = event.llm_message as {
+      reply?: { interrupted?: unknown; outcome?: unknown; output?: unknown } | null
+    }
     const endedEarly = ['truncated', 'paused', 'refused', 'filtered', 'broken_off', 'failed'].some(
       (end) => end === reply?.outcome,
     )
     const isIncomplete = (reply?.interrupted === true || endedEarly) && !Array.isArray(reply)
     if (isIncomplete) note(endedEarly ? 'ended_early' : 'cut_off')
-    return hasText && !calls && !isIncomplete && is('idle', 'running', 'error', 'stuck') ? 'finished' : null
+    const isFinal = hasOutput || (reply?.output === true && !Array.isArray(reply))
+    return isFinal && !calls && !isIncomplete && is('idle', 'running', 'error', 'stuck') ? 'finished' : null
   }
   const isResult =
     event.kind === 'ObservationEvent' ||

@@ -177,7 +177,7 @@ const all = (treatment: Treatment, fields: readonly string[]): Treatments =>
 
 // oxfmt-ignore
 const REPLY: Treatments = {
-  ...all('keep', ['after', 'interrupted', 'outcome', 'waits', 'grammar', 'prefix', 'tools', 'digest', 'cuts', 'tokens']),
+  ...all('keep', ['after', 'interrupted', 'outcome', 'output', 'waits', 'grammar', 'prefix', 'tools', 'digest', 'cuts', 'tokens']),
   ...all('open', ['model', 'stop_reason', 'usage', 'parts', 'metadata']),
 }
 
