@@ -15,7 +15,12 @@ import {
   noopCondenser,
   pipelineCondenser,
 } from '../../src/context/condenser/condenser.ts'
-import { rollingCondenser, type RollingOptions, type Summarise } from '../../src/context/condenser/rolling.ts'
+import {
+  planCondensation,
+  rollingCondenser,
+  type RollingOptions,
+  type Summarise,
+} from '../../src/context/condenser/rolling.ts'
 import type { SummaryRequest } from '../../src/context/condenser/summary-request.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
@@ -274,14 +279,9 @@ describe('a token limit', () => {
 
   it('accepts a summary that just fits, and not one character more', async () => {
     const state = replay(log)
-    const { condenser: first, requests } = rolling(['x'], {
-      maxEvents: 240,
-      maxTokens: limit,
-      count,
-      retries: 0,
-    })
-    await first.condense(state)
-    const room = (requests[0]?.maxTokens ?? 0) - JSON.stringify([{ type: 'text', text: '' }]).length
+    const plan = planCondensation(state, { maxEvents: 240, maxTokens: limit, count })
+    const left = plan.type === 'plan' ? (plan.room ?? 0) : 0
+    const room = left - JSON.stringify([{ type: 'text', text: '' }]).length
     for (const [more, code] of [
       [-1, 'condense'],
       [0, 'condense'],
@@ -295,6 +295,32 @@ describe('a token limit', () => {
       })
       expect(codeOf(await condenser.condense(state))).toBe(code)
     }
+  })
+})
+
+describe('a summariser that uses all tokens that it may use', () => {
+  it('is not called again at the next step', async () => {
+    let calls = 0
+    const condenser = rollingCondenser({
+      maxEvents: 240,
+      maxTokens: 2000,
+      count,
+      summarise: async ({ maxTokens }) => {
+        calls += 1
+        return 'x'.repeat((maxTokens ?? 0) - JSON.stringify([{ type: 'text', text: '' }]).length)
+      },
+    })
+    let state = replay(agents(10))
+    for (const event of agents(200, 10)) {
+      // Each step depends on the previous one.
+      // oxlint-disable-next-line no-await-in-loop
+      const decision = await condenser.condense(state)
+      expect(codeOf(decision)).toMatch(/keep|condense/)
+      if (decision.type === 'condense') state = reduce(state, decision.event)
+      state = reduce(state, event)
+    }
+    expect(calls).toBeGreaterThan(2)
+    expect(calls).toBeLessThan(30)
   })
 })
 

@@ -156,7 +156,7 @@ export interface CondensationPlan {
   readonly units: readonly Unit[]
   readonly forgottenIds: readonly string[]
   readonly summaryOffset: number
-  /** Maximum tokens of the summary; null without `maxTokens`. */
+  /** Tokens that the kept events leave for the summary and later events; null without `maxTokens`. */
   readonly room: number | null
 }
 

@@ -12,7 +12,10 @@ export interface SummaryRequest {
   /** Full text of the summaries that the condensation removes; null if it removes none. */
   readonly previousSummary: string | null
   readonly events: readonly SummaryEvent[]
-  /** Maximum tokens of the summary; null without a token limit. */
+  /**
+   * Maximum tokens of the summary; null without a token limit. A summary that fills the request would require a
+   * condensation at the next step, so this is at most half of the tokens that the kept events leave.
+   */
   readonly maxTokens: number | null
   /** 0 for the first attempt, then 1 more for each failure. */
   readonly attempt: number
@@ -56,7 +59,7 @@ export function summaryRequest(
   const input = {
     previousSummary: summaries.length === 0 ? null : summaries.join('\n\n'),
     events: events.map((event) => ({ ...event, text: excerpt(event.text, limit).toWellFormed() })),
-    maxTokens: room === null ? null : Math.max(1, Math.floor(room * share)),
+    maxTokens: room === null ? null : Math.max(1, Math.floor((room * share) / 2)),
     attempt,
   }
   return { ...input, prompt: buildSummaryPrompt(input) }
