@@ -296,25 +296,37 @@ const idOfName = (name: string): string =>
 
 const BATCH = 200
 
-/** A file that begins with this many lines without any JSON is rejected as another kind of file. */
+/** A file that begins with this many lines, none of which is an event, is rejected as another kind of file. */
 const HOPELESS = 1000
 
-/** Yields batches, but none before a line of JSON was read, so that a file of another kind creates nothing. */
+/** Whether a line cannot be an event, not even one of a later version. */
+const isForeign = ({ fact, broken }: ReadFact): boolean =>
+  broken !== null ||
+  (isQuarantined(fact) && fact.event_kind === undefined && fact.issues[0]?.type !== 'unknown_record')
+
+/** Yields batches, but none before an event was read, so that a file of another kind creates nothing. */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
   report: ImportReport,
 ): AsyncIterableIterator<readonly ReadFact[]> {
   const batch: ReadFact[] = []
-  const isHopeless = (): boolean => report.broken?.count === report.events + batch.length
+  let foreign = 0
+  const isHopeless = (): boolean => foreign > 0 && foreign === report.events + batch.length
   const close = (): readonly ReadFact[] => {
-    if (report.broken !== null && isHopeless())
+    if (report.broken?.count === foreign && isHopeless())
       throw new FileError('not_json', noJsonMessage(report.broken, report.form))
+    if (isHopeless())
+      throw new FileError(
+        'no_events',
+        'contains no event, and is not a session in a known format; see --from',
+      )
     report.events += batch.length
     return batch.splice(0)
   }
   for await (const some of read) {
     for (const decoded of some) {
       noteRead(report, decoded, MAX_ISSUES)
+      if (isForeign(decoded)) foreign += 1
       const { fact } = decoded
       // No store keeps transient events.
       if (!isQuarantined(fact) && !KINDS[fact.kind].stored) report.skipped += 1

@@ -186,6 +186,8 @@ describe('a failed import', () => {
     { name: 'a text file', argv: ['text.jsonl'], code: 'not_json' },
     { name: 'a binary file', argv: ['binary.jsonl'], code: 'not_json' },
     { name: 'a JSON object', argv: ['object.json'], code: 'not_an_array' },
+    { name: 'lines in another format', argv: ['history.jsonl'], code: 'no_events' },
+    { name: 'a long list in another format', argv: ['list.json'], code: 'no_events' },
     { name: 'a directory without events', argv: ['empty'], code: 'no_events' },
     { name: 'a .zip file in another format', argv: ['fake.zip'], code: 'not_a_zip' },
   ])('creates no database for $name', async ({ argv, code }) => {
@@ -193,6 +195,8 @@ describe('a failed import', () => {
       'text.jsonl': 'hello\nworld\n',
       'binary.jsonl': Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7919) % 256)),
       'object.json': '{}',
+      'history.jsonl': '{"display":"hi","timestamp":1}\n{"cut\n',
+      'list.json': JSON.stringify(Array.from({ length: 3000 }, (_, id) => ({ id, text: 'hi' }))),
       'empty/notes.txt': 'x',
       'fake.zip': 'PK no',
     })
