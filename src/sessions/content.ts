@@ -53,9 +53,18 @@ function contentPart(part: RawObject): Content | null {
     return part['text'] === '' ? null : textPart(part['text'])
   const image = imageOf(part)
   if (image !== null) return { type: 'image', image_urls: [image] }
+  const file = googleFile(part)
+  if (file !== null) return file
   // An invalid text or image would not decode, so it becomes its JSON.
   const isOpen = typeof type === 'string' && type !== '' && type !== 'text' && type !== 'image'
   return isOpen ? (part as OpenPart) : textPart(JSON.stringify(part))
+}
+
+function googleFile({ inlineData, fileData }: RawObject): OpenPart | null {
+  const { data, fileUri = data, mimeType, displayName } = objectOf(inlineData ?? fileData)
+  if (typeof fileUri !== 'string') return null
+  const [mediaType, filename] = [stringOf(mimeType), stringOf(displayName)]
+  return { type: 'file', data: fileUri, ...(mediaType && { mediaType }), ...(filename && { filename }) }
 }
 
 function imageOf(part: RawObject): string | null {
@@ -63,10 +72,13 @@ function imageOf(part: RawObject): string | null {
   if (type === 'image') {
     const source = objectOf(part['source'])
     if (source['type'] === 'url') return stringOf(source['url']) || null
+    // ATIF writes a URL, or the path of a file that is not part of the trajectory.
+    if (isUrl(source['path'])) return source['path']
     const media = stringOf(source['media_type']) || stringOf(part['mimeType'])
     return dataUrl(media, source['data'] ?? part['data'] ?? part['image'])
   }
-  if (type === 'image_url') return stringOf(objectOf(part['image_url'])['url']) || null
+  if (type === 'image_url')
+    return stringOf(objectOf(part['image_url'])['url']) || stringOf(part['image_url']) || null
   if (type === 'input_image') return stringOf(part['image_url']) || null
   const inline = objectOf(part['inlineData'])
   return stringOf(inline['mimeType']).startsWith('image/')
@@ -74,9 +86,12 @@ function imageOf(part: RawObject): string | null {
     : null
 }
 
+const isUrl = (value: unknown): value is string =>
+  typeof value === 'string' && /^(?:https?|data):/.test(value)
+
 function dataUrl(media: unknown, data: unknown): string | null {
   if (typeof data !== 'string' || data === '') return null
-  if (/^(?:https?|data):/.test(data)) return data
+  if (isUrl(data)) return data
   return typeof media === 'string' && media !== '' ? `data:${media};base64,${data}` : null
 }
 

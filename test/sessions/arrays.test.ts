@@ -291,6 +291,16 @@ describe('reading OpenAI Chat Completions messages', () => {
     expect(session.notes).toEqual([{ what: 'replies without content', count: 1, line: 9 }])
   })
 
+  it('reads the address of an image in either form', () => {
+    const url = 'https://images.example/a.png'
+    const content = [
+      { type: 'image_url', image_url: { url } },
+      { type: 'image_url', image_url: url },
+    ]
+    const image = { type: 'image', image_urls: [url] }
+    expect(messageContents(read([{ role: 'user', content }], 'openai-chat'))).toEqual([[image, image]])
+  })
+
   it('matches results without a call id to the open calls, by tool or in order', () => {
     const session = read([
       { role: 'user', content: 'go' },

@@ -34,6 +34,21 @@ it('further trajectories are children without a parent, with null for a repeated
   expect(notes).toEqual([{ what: 'further trajectories, each its own session', count: 2, line: 2 }])
 })
 
+const imageAt = (path: string) => ({ type: 'image', source: { media_type: 'image/png', path } })
+
+it('an image with a URL is an image, and a path of a file is kept', () => {
+  const message = [imageAt('https://images.example/a.png'), imageAt('images/b.png')]
+  const session = read([trajectory({ steps: [{ step_id: 1, source: 'user', message }] })])
+  expect(session.facts.at(-1)?.fact).toMatchObject({
+    llm_message: {
+      content: [
+        { type: 'image', image_urls: ['https://images.example/a.png'] },
+        { type: 'text', text: expect.stringContaining('images/b.png') },
+      ],
+    },
+  })
+})
+
 it('an invalid line is kept as text, and the next line is read', () => {
   const [good] = recordsOf([trajectory({ session_id: 'one' })])
   if (good === undefined) throw new Error('no record')

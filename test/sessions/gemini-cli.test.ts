@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/event/index.ts'
+import { replay, toAnthropic, toMessages } from '../../src/index.ts'
 import { detectSession } from '../../src/sessions/index.ts'
 import { notesOf, read, summarize } from './session-summary.ts'
 
@@ -78,6 +79,22 @@ describe('reading a chat of Gemini CLI', () => {
       'results of unfinished calls': 1,
       'written twice: resultDisplay': 1,
     })
+  })
+
+  it('reads files as files, not as text', () => {
+    const inlineData = { mimeType: 'application/pdf', data: 'JVBERi0xLjQg', displayName: 'a.pdf' }
+    const fileData = { mimeType: 'application/pdf', fileUri: 'https://files.example/b.pdf' }
+    const session = chat(user('u', [{ text: 'go' }, { inlineData }, { fileData }]))
+    const state = replay(session.facts.map(({ fact }) => fact))
+    expect(toAnthropic(toMessages(state)).messages).toMatchObject([
+      {
+        content: [
+          { type: 'text' },
+          { type: 'document', source: { type: 'base64', data: 'JVBERi0xLjQg' }, title: 'a.pdf' },
+          { type: 'document', source: { type: 'url', url: 'https://files.example/b.pdf' } },
+        ],
+      },
+    ])
   })
 
   it.each([
