@@ -214,6 +214,18 @@ describe('a failing hook', () => {
     expect(events[2]).toMatchObject({ hook_command: 'goes on', success: true })
   })
 
+  it.each<[unknown, string]>([
+    [{ decision: 'block', reason: 'no' }, 'decision'],
+    [{ hookSpecificOutput: { permissionDecision: 'deny' } }, 'hookSpecificOutput'],
+    [{ block: true }, 'blocked'],
+    [{ blocked: 'yes' }, 'blocked'],
+  ])('blocks nothing, and names the wrong field, if it returns %j', async (outcome, field) => {
+    const { event, blocked } = await eventFor(outcome)
+    expect(blocked).toBeNull()
+    expect(event).toMatchObject({ success: false, exit_code: 1, blocked: false })
+    expect(event?.error).toContain(field)
+  })
+
   it('blocks nothing if its tool predicate or a getter of its result throws', async () => {
     const outcome = {
       get blocked(): boolean {

@@ -1,3 +1,4 @@
+import { checkBoolean, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
 import { attempt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { HookEventType, HookExecutionEvent, MessageEvent } from '../../event/types.ts'
@@ -92,10 +93,18 @@ async function runHook(
     if (signal.aborted) return ABORTED
     if (input.tool_name !== undefined && hook.tools !== undefined && !hook.tools(input.tool_name)) return null
     const outcome = await orAborted(hook.run(input, signal), signal)
-    return signal.aborted ? ABORTED : readOutcome(outcome ?? {}, hook.name)
+    return signal.aborted ? ABORTED : readOutcome(checkOutcome(outcome ?? {}), hook.name)
   } catch (error) {
     return signal.aborted ? ABORTED : readOutcome({ success: false, error: thrownText(error) }, hook.name)
   }
+}
+
+/** Rejects a value such as `{ decision: 'block' }`, which would block nothing without a trace. */
+function checkOutcome(outcome: HookOutcome): HookOutcome {
+  if (typeof outcome !== 'object') return {}
+  checkOptionNames(outcome, 'blocked reason additionalContext success exitCode stdout stderr error')
+  checkBoolean('blocked', outcome.blocked, invalidArgument)
+  return outcome
 }
 
 function readOutcome(outcome: HookOutcome, name: string): HookResult {
