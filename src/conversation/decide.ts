@@ -81,7 +81,12 @@ export function decideInterrupt(state: State, live = false): Event[] {
     isInterrupted(log.head)
   )
     return []
-  return [...lostCallResults(state, calls), ...stopped(state, { kind: 'InterruptEvent', source: 'user' })]
+  // A live run records each start, so its calls without that record had no effect.
+  const unstarted = live ? callsOfRun(state) : undefined
+  return [
+    ...lostCallResults(state, calls, unstarted),
+    ...stopped(state, { kind: 'InterruptEvent', source: 'user' }),
+  ]
 }
 
 const isInterrupted = (head: Entry): boolean =>
@@ -325,12 +330,12 @@ export function lostCallResults(
 }
 
 /**
- * Returns the ids of the pending calls that were appended since a dead run set the status to running. A run
+ * Returns the ids of the pending calls that were appended since a run set the status to running. A run
  * records the start of each call (law P6), so a call without that record never started. Use this function
  * only if the run held a lease, because other writers do not always record starts. O(events since the run
  * began).
  */
-export function callsOfLostRun(state: State): ReadonlySet<string> {
+export function callsOfRun(state: State): ReadonlySet<string> {
   const { entries } = state.log
   let from = entries.length - 1
   for (; from >= 0; from -= 1) {

@@ -2,7 +2,7 @@ import { hasCode, nullOn } from '../event/errors.ts'
 import { endLease, holdLease } from './run/lease.ts'
 import type { EngineContext } from './engine-context.ts'
 import type { Store } from '../store/contract/store.ts'
-import { decideRecover, callsOfLostRun } from './decide.ts'
+import { decideRecover, callsOfRun } from './decide.ts'
 import type { AppendedEvent } from './logged-event.ts'
 import { allConversations } from '../store/kit/query/page.ts'
 
@@ -33,7 +33,7 @@ export function recover(context: EngineContext, id: string, unheld = false): Pro
       await replica.refresh()
       const { generation } = lease.lease
       const events = await replica.commit(
-        (state) => decideRecover(state, hadLease ? callsOfLostRun(state) : undefined),
+        (state) => decideRecover(state, hadLease ? callsOfRun(state) : undefined),
         { depends: true, lease: { owner, generation } },
       )
       await lease.release()

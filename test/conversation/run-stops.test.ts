@@ -2,6 +2,7 @@
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { INTERRUPTED, NEVER_STARTED } from '../../src/messages/phrases.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { user } from '../build.ts'
 import { backends } from './backends.ts'
@@ -298,3 +299,45 @@ it.each(NAMES)(
     await store.close()
   },
 )
+
+describe('an interrupt reports that a call had no effect', () => {
+  const errors = async (conversation: Awaited<ReturnType<typeof startConversation>>['conversation']) =>
+    [...(await conversation.state()).log.entries].flatMap(({ event }) =>
+      event?.kind === 'AgentErrorEvent' ? [event.error] : [],
+    )
+
+  it.each([
+    ['a hook has not allowed the call yet', 'hook', false, NEVER_STARTED],
+    ['the model is still replying', 'reply', false, NEVER_STARTED],
+    ['the call has started', 'call', false, INTERRUPTED],
+    ['another process interrupts before the start', 'hook', true, NEVER_STARTED],
+  ])('only if nothing can have executed it: %s', async (_, moment, isOther, error) => {
+    const { engine, conversation, store } = await startConversation()
+    const reached = gate()
+    const waits = async (name: string): Promise<void> => {
+      if (name === moment) await reached.pass()
+    }
+    const { step } = script(
+      [
+        async function* () {
+          yield call('a')
+          await waits('reply')
+        },
+      ],
+      async function* () {
+        await waits('call')
+        yield []
+      },
+    )
+    const hook = { on: 'PreToolUse' as const, name: 'guard', run: () => waits('hook') }
+    const run = conversation.run(step, { hooks: [hook] })
+    await reached.reached
+    const other = createEngine({ store })
+    await (isOther ? await other.open('c') : conversation).interrupt()
+    expect((await run).status).toBe('paused')
+    expect(await errors(conversation)).toEqual([error])
+    reached.open()
+    await other.close()
+    await engine.close()
+  })
+})

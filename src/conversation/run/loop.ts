@@ -10,7 +10,7 @@ import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
 import {
-  callsOfLostRun,
+  callsOfRun,
   decideInterrupt,
   decideRunLost,
   errorResults,
@@ -343,7 +343,7 @@ async function runUnderLease(
     runChild,
     from,
     newCallIds: new Set(),
-    inherited: isAfterCrash ? callsOfLostRun(state) : new Set(),
+    inherited: isAfterCrash ? callsOfRun(state) : new Set(),
     promptedTo: 0,
     iterations,
     emptyReplies: 0,
