@@ -75,11 +75,10 @@ export function attachLateResults(state: State, events: readonly Event[]): reado
 }
 
 function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[] {
-  const pending = listPendingCallsIn(branch.pendingCalls)
+  const pending = new Set(listPendingCallsIn(branch.pendingCalls).map(({ entry }) => entry.id))
+  const kept = new Map(header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
   const lost = callStatuses.filter(
-    ({ action_id, grant }) =>
-      pending.some(({ entry }) => entry.id === action_id) &&
-      !granted(header.callStatuses, grant).has(action_id),
+    ({ action_id, grant }) => pending.has(action_id) && kept.get(action_id) !== grant,
   )
   return GRANTS.flatMap((grant): Event[] => {
     const ids = granted(lost, grant)

@@ -15,6 +15,7 @@ import { listDroppedResultsIn } from '../../src/state/dropped.ts'
 import { branchOf, type State } from '../../src/state/state.ts'
 import { STATUSES } from '../../src/state/status.ts'
 import { action, fail, moveHead, observe, reject, status, trouble, update, user } from '../build.ts'
+import { costOf } from '../growth.ts'
 import { applyEvents, idCounter, folded, hostileState } from './states.ts'
 
 /** Results by action id, by an unknown action, and by call id alone. */
@@ -221,4 +222,18 @@ describe('late results on single states', () => {
     const stray = { ...observe('o', call), action_id: 'nothing', tool_call_id: 'nothing' }
     expect(attachLateResults(folded(...branchedLog), [stray])).toEqual([stray])
   })
+})
+
+it('a late result costs little, however many calls of HEAD wait with an approval', () => {
+  const branch = (calls: number): State => {
+    const ids = Array.from({ length: calls }, (_, index) => `a${index}`)
+    const waiting = ids.map((id) => action(id, { response: 'r' }))
+    const away = [user('u'), action('late', { response: 's' }), moveHead('m', 'u')]
+    return folded(...away, ...waiting, update('g', 'approved_actions', ids))
+  }
+  const [few, many] = [branch(500), branch(4_000)]
+  const place = (state: State): number =>
+    costOf(() => attachLateResults(state, [fail('e', action('late', { response: 's' }))]))
+  place(few)
+  expect(place(many)).toBeLessThan(25 * Math.max(place(few), 5))
 })

@@ -183,6 +183,7 @@ function withConsequences(run: RunContext, state: State, events: readonly Event[
 }
 
 function resultsAfterFinish(state: State, events: readonly Event[]): Event[] {
+  if (!events.some(({ kind }) => kind === 'ActionEvent')) return []
   const finished = new Set(
     openCallsOf(state).flatMap(({ event }) => (isFinishCall(event) ? [event.llm_response_id] : [])),
   )
