@@ -224,16 +224,19 @@ describe('late results on single states', () => {
   })
 })
 
+/** A branch with calls that wait with an approval, and a call on another branch. */
+function withApprovals(calls: number): State {
+  const ids = Array.from({ length: calls }, (_, index) => `a${index}`)
+  const waiting = ids.map((id) => action(id, { response: 'r' }))
+  const away = [user('u'), action('late', { response: 's' }), moveHead('m', 'u')]
+  return folded(...away, ...waiting, update('g', 'approved_actions', ids))
+}
+
+const costOfPlacing = (state: State): number =>
+  costOf(() => attachLateResults(state, [fail('e', action('late', { response: 's' }))]))
+
 it('a late result costs little, however many calls of HEAD wait with an approval', () => {
-  const branch = (calls: number): State => {
-    const ids = Array.from({ length: calls }, (_, index) => `a${index}`)
-    const waiting = ids.map((id) => action(id, { response: 'r' }))
-    const away = [user('u'), action('late', { response: 's' }), moveHead('m', 'u')]
-    return folded(...away, ...waiting, update('g', 'approved_actions', ids))
-  }
-  const [few, many] = [branch(500), branch(4_000)]
-  const place = (state: State): number =>
-    costOf(() => attachLateResults(state, [fail('e', action('late', { response: 's' }))]))
-  place(few)
-  expect(place(many)).toBeLessThan(25 * Math.max(place(few), 5))
+  const [few, many] = [withApprovals(500), withApprovals(4_000)]
+  costOfPlacing(few)
+  expect(costOfPlacing(many)).toBeLessThan(25 * Math.max(costOfPlacing(few), 5))
 })

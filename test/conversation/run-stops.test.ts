@@ -1,6 +1,7 @@
 /** Pauses and interrupts before and during a run (laws P and I). */
 
 import { afterAll, describe, expect, it } from 'vitest'
+import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { INTERRUPTED, NEVER_STARTED } from '../../src/messages/phrases.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -300,12 +301,12 @@ it.each(NAMES)(
   },
 )
 
-describe('an interrupt reports that a call had no effect', () => {
-  const errors = async (conversation: Awaited<ReturnType<typeof startConversation>>['conversation']) =>
-    [...(await conversation.state()).log.entries].flatMap(({ event }) =>
-      event?.kind === 'AgentErrorEvent' ? [event.error] : [],
-    )
+const errors = async (conversation: Conversation): Promise<string[]> =>
+  [...(await conversation.state()).log.entries].flatMap(({ event }) =>
+    event?.kind === 'AgentErrorEvent' ? [event.error] : [],
+  )
 
+describe('an interrupt reports that a call had no effect', () => {
   it.each([
     ['a hook has not allowed the call yet', 'hook', false, NEVER_STARTED],
     ['the model is still replying', 'reply', false, NEVER_STARTED],
