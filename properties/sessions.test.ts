@@ -76,7 +76,7 @@ const FORMS: readonly Form[] = [
     write: (all) => geminiCli(all, false),
     recordsErrors: true,
   },
-  { name: 'ATIF', format: 'atif', can: NEITHER, write: agents.atif, recordsErrors: false },
+  { name: 'ATIF', format: 'atif', can: NEITHER, write: agents.atif, recordsErrors: true },
   { name: 'Anthropic', format: 'anthropic', can: NEITHER, write: arrays.anthropic, recordsErrors: true },
   {
     name: 'OpenAI Chat',

@@ -282,10 +282,11 @@ export function atif(all: Script): unknown[] {
                 arguments: input,
               })),
               observation: {
-                results: calls.map(({ result }, index) => ({
+                results: calls.map(({ result, isError }, index) => ({
                   // Ids are often omitted if every call has a result.
                   ...(drift[1] === true ? { source_call_id: callIds[index] } : {}),
                   content: result,
+                  ...(isError && { extra: { status: 'failed' } }),
                 })),
               },
             }),

@@ -251,7 +251,9 @@ function addResults({ calls, results, origin }: Step, { writer, ids: names, acti
       const children = childrenIn(result, names)
       const action = writer.actionOf(callId)
       if (action !== null) for (const child of children) actions.set(child, action)
-      writer.result({ callId, content, isError: false, child: children[0] }, position)
+      const { status, is_error: isError } = objectOf(result['extra'])
+      const hasFailed = isError === true || status === 'failed' || status === 'rejected'
+      writer.result({ callId, content, isError: hasFailed, child: children[0] }, position)
     } else if (content.length > 0) writer.say('environment', content, position)
     else writer.note('results without content', origin.line)
   }
