@@ -2,6 +2,7 @@
 
 import { parseJson } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'
+import { parseInstant } from '../event/time.ts'
 import type { AgentErrorEvent } from '../event/types.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
@@ -22,8 +23,10 @@ import {
 export function readPi(records: readonly SessionRecord[]): Session {
   const header = objectOf(records.find(({ value }) => objectOf(value)['type'] === 'session')?.value)
   const writer = new SessionWriter(resultsIn(records))
+  const parentId = nameIn(header['parentSession'] ?? header['branchedFrom'])
   const tree: Tree = {
     writer,
+    forkedAt: parentId === null ? 0n : (parseInstant(stringOf(header['timestamp'])) ?? 0n),
     heads: new Map(),
     lines: new Map(),
     firsts: new Map(),
@@ -42,13 +45,15 @@ export function readPi(records: readonly SessionRecord[]): Session {
     ...writer.session('pi'),
     id: stringOf(header['id']) || null,
     title: tree.title,
-    parentId: nameIn(header['parentSession'] ?? header['branchedFrom']),
+    parentId,
     createdAt: instantIn(header['timestamp']),
   }
 }
 
 interface Tree {
   readonly writer: SessionWriter
+  /** Time of a fork, in microseconds: earlier entries are copies. 0 if the session is not a fork. */
+  readonly forkedAt: bigint
   readonly heads: Map<string, Place | null>
   readonly lines: Map<string, number>
   readonly firsts: Map<string, number>
@@ -152,7 +157,12 @@ function readMessage(message: RawObject, record: SessionRecord, origin: Origin, 
       writer.say('user', contentIn(), origin)
       return
     case 'assistant': {
-      const reply = replyOf(message, origin.id ?? `line-${record.line}`, writer.hasResult)
+      // The parent's own file has the tokens of copied replies.
+      const { usage, ...free } = message
+      const isCopied =
+        usage !== undefined && (parseInstant(stringOf(origin.time)) ?? Infinity) < tree.forkedAt
+      if (isCopied) writer.note('tokens of a copied reply', record.line)
+      const reply = replyOf(isCopied ? free : message, origin.id ?? `line-${record.line}`, writer.hasResult)
       if (reply === null) writer.note('replies without content', record.line)
       else writer.reply(reply, [origin])
       const id = `${origin.id ?? `line-${record.line}`}-end`

@@ -36,6 +36,29 @@ describe('reading a session of pi', () => {
     expect(notesOf(session)).toEqual({ 'written twice: a line': 2 })
   })
 
+  it('counts the tokens of a reply that a fork copied only in the session that was forked', () => {
+    const counted = (id: string, parentId: string, second: number) => {
+      const { message, ...entry } = reply(id, parentId, text(id))
+      return timed({ ...entry, message: { ...message, usage: { input: 3, output: 2 } } }, second)
+    }
+    const lines = [
+      timed(user('u1', null, 'one'), 1),
+      counted('a1', 'u1', 2),
+      timed(user('u2', 'a1', 'two'), 6),
+      counted('a2', 'u2', 7),
+    ]
+    const tokensIn = (header: object) =>
+      read([timed({ ...HEADER, ...header }, 5), ...lines]).facts.map(({ fact }) =>
+        JSON.stringify(fact).includes('"tokens":[3,2'),
+      )
+    const fork = { parentSession: '/home/me/2026-01-01_p.jsonl' }
+    expect(tokensIn({})).toEqual([false, false, true, false, true])
+    expect(tokensIn(fork)).toEqual([false, false, false, false, true])
+    expect(notesOf(read([timed({ ...HEADER, ...fork }, 5), ...lines]))).toEqual({
+      'tokens of a copied reply': 1,
+    })
+  })
+
   it('keeps messages after a compaction boundary that is not a message', () => {
     const aside = { type: 'model_change', id: 'aside', parentId: 'a1', provider: 'p', modelId: 'm' }
     const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first')), aside]
