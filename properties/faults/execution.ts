@@ -36,8 +36,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'an interrupt leaves one call pending',
     file: 'conversation/decide.ts',
-    find: "return [...lostCallResults(state, calls), { kind: 'InterruptEvent', source: 'user' }]",
-    replace: "return [...lostCallResults(state, calls.slice(1)), { kind: 'InterruptEvent', source: 'user' }]",
+    find: 'return [...lostCallResults(state, calls), ...stopped(state,',
+    replace: 'return [...lostCallResults(state, calls.slice(1)), ...stopped(state,',
   },
   {
     name: 'an interrupt during a pause is ignored',

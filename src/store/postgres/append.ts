@@ -94,7 +94,7 @@ const MAX_LINES = 1_000
 /** Maximum milliseconds that waiting entries wait for the running call. */
 const CALL_TURN = 50
 
-/** Returns the store's `append`. Concurrent appends to a conversation wait once for the disk (design D30). */
+/** Returns the store's `append`. Concurrent appends share a wait for the disk (design D30). */
 export function appender(engine: Engine, schema: string, connection: Connection, fullText: boolean) {
   const reads = eventReads(engine.dialect)
   const lines = new Map<string, Line>()
