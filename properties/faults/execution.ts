@@ -36,8 +36,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'an interrupt leaves one call pending',
     file: 'conversation/decide.ts',
-    find: 'return [...lostCallResults(state, calls), ...stopped(state,',
-    replace: 'return [...lostCallResults(state, calls.slice(1)), ...stopped(state,',
+    find: '...lostCallResults(state, calls, unstarted),',
+    replace: '...lostCallResults(state, calls.slice(1), unstarted),',
   },
   {
     name: 'an interrupt during a pause is ignored',

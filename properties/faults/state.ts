@@ -47,9 +47,9 @@ export const STATE_FAULTS: readonly Fault[] = [
   },
   {
     name: 'an image with a text field counts as text',
-    file: 'state/status.ts',
-    find: 'isTextPart(part) && hasText(part.text)',
-    replace: "'text' in part && hasText(part.text)",
+    file: 'event/reply.ts',
+    find: 'isTextPart(part) ? hasText(part.text)',
+    replace: "'text' in part ? hasText(part.text)",
   },
   {
     name: 'a failed finish ends the run',
