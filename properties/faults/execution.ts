@@ -140,7 +140,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'interrupted text ends the turn',
     file: 'state/status.ts',
-    find: 'replyOf(event)?.interrupted !== true && ',
+    find: 'reply?.interrupted !== true && ',
     replace: '',
   },
   {

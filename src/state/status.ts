@@ -1,7 +1,6 @@
 import { isObject } from '../event/json.ts'
 import type { EventWith } from '../event/kinds.ts'
-import { earlyEndOf, replyOf } from '../event/reply.ts'
-import { isOutputPart } from '../event/reply.ts'
+import { earlyEndOf, isOutputPart, replyOf } from '../event/reply.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { hasResponse, type Log } from '../log/log.ts'
 import type { PendingCall } from '../log/open-calls.ts'
