@@ -11,7 +11,14 @@ import { moreOf, type Reply } from '../messages/reply.ts'
 import { objectOf, objectsOf, type RawObject, runsOf, stringOf } from '../messages/text.ts'
 import { listOfBlocks, contentOf, textIn } from './content.ts'
 import type { Session, SessionFormat, SessionRecord } from './session.ts'
-import { callOrigins, type HasResult, type Origin, resultsOnDemand, SessionWriter } from './writer.ts'
+import {
+  callOrigins,
+  type HasResult,
+  type Origin,
+  resultsOnDemand,
+  SessionWriter,
+  TOOL_METADATA,
+} from './writer.ts'
 
 interface Element {
   readonly line: number
@@ -247,7 +254,10 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
     else if (isSystem(fields)) writer.addPrompt(element, content, origin)
     else if (role === 'assistant') {
       const calls = objectsOf(fields['tool_calls'])
-      const choice = { message: fields, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }
+      const message = Array.isArray(content)
+        ? { ...fields, content: listOfBlocks(content, 'text').map(asTextPart) }
+        : fields
+      const choice = { message, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }
       addChatReply({ id: `reply-${number}`, choices: [choice] }, origin, writer)
     } else if (isToolMessage(fields)) {
       const callId = stringOf(fields['tool_call_id'])
@@ -263,6 +273,9 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   }
   return writer.session('openai-chat')
 }
+
+const asTextPart = (part: RawObject): RawObject =>
+  part['type'] === undefined && typeof part['text'] === 'string' ? { ...part, type: 'text' } : part
 
 const isToolMessage = ({ role }: RawObject): boolean => role === 'tool' || role === 'function'
 
@@ -549,8 +562,12 @@ function addResult(call: RawObject, origin: Origin, writer: SessionWriter): void
   switch (call['state']) {
     case 'output-available': {
       const output = call['output'] as JsonValue | undefined
-      const content = contentOf(typeof output === 'string' ? output : JSON.stringify(output ?? null))
-      return writer.result({ callId, content, isError: false }, origin)
+      const mcp = isMcpResult(output) ? objectOf(output) : null
+      if (mcp !== null && moreOf(mcp, 'content', 'isError') !== null) writer.note(TOOL_METADATA, origin.line)
+      const content = contentOf(
+        mcp?.['content'] ?? (typeof output === 'string' ? output : JSON.stringify(output ?? null)),
+      )
+      return writer.result({ callId, content, isError: mcp?.['isError'] === true }, origin)
     }
     case 'output-error':
       return writer.result({ callId, content: contentOf(call['errorText']), isError: true }, origin)
@@ -559,6 +576,16 @@ function addResult(call: RawObject, origin: Origin, writer: SessionWriter): void
     default:
       return undefined
   }
+}
+
+/** Whether an output is the result of an MCP tool. The AI SDK sends its content to the model. */
+function isMcpResult(output: unknown): boolean {
+  const { content, ...more } = objectOf(output)
+  return (
+    Array.isArray(content) &&
+    content.every((part) => typeof objectOf(part)['type'] === 'string') &&
+    Object.keys(more).every((key) => ['isError', 'structuredContent', '_meta'].includes(key))
+  )
 }
 
 const READ_FIELDS = [

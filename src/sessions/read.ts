@@ -75,7 +75,7 @@ export function detectSession(values: readonly (JsonValue | undefined)[]): Sessi
   const [first] = fields.filter((one) => Object.keys(one).length > 0)
   if (first === undefined || isEvent(first)) return null
   // The first messages of an array may be less specific than later ones.
-  return SIGNS.find(([, shows]) => fields.some(shows))?.[0] ?? null
+  return SIGNS.find(([, isShown]) => fields.some(isShown))?.[0] ?? null
 }
 
 /** Whether an object is an event. Chats of Gemini CLI have a field `kind` too. */
@@ -107,8 +107,11 @@ const messagesIn = (fields: RawObject): readonly RawObject[] => objectsOf(fields
 const hasType = (content: unknown, ...types: readonly string[]): boolean =>
   objectsOf(content).some(({ type }) => types.includes(stringOf(type)))
 
-/** Checks for the formats, in order. The first match counts, so specific checks precede general checks. */
-const SIGNS: readonly (readonly [SessionFormat, (fields: RawObject) => boolean])[] = [
+/**
+ * Checks for the formats, in order. The first match counts, so specific checks precede general checks. Null is a
+ * format that cannot be read.
+ */
+const SIGNS: readonly (readonly [SessionFormat | null, (fields: RawObject) => boolean])[] = [
   ['atif', (fields) => stringOf(fields['schema_version']).startsWith('ATIF')],
   [
     'claude-code',
@@ -128,12 +131,27 @@ const SIGNS: readonly (readonly [SessionFormat, (fields: RawObject) => boolean])
     'gemini-cli',
     (fields) => 'sessionId' in fields && ('projectHash' in fields || Array.isArray(fields['messages'])),
   ],
+  [null, isUnread],
   ['openai-responses', isResponses],
   ['openai-chat', (fields) => Array.isArray(fields['choices'])],
   ['ui-messages', isUI],
   ['anthropic', isAnthropic],
   ['openai-chat', isChat],
 ]
+
+/**
+ * Whether a message has calls or results in the format of Bedrock, of the AI SDK's models or of the OpenAI Agents
+ * SDK. In a similar format, they would be lost.
+ */
+function isUnread(fields: RawObject): boolean {
+  const parts = objectsOf(fields['content'])
+  return (
+    fields['type'] === 'function_call_result' ||
+    hasType(parts, 'tool-call', 'tool-result') ||
+    parts.some((part) => 'toolUse' in part || 'toolResult' in part) ||
+    messagesIn(fields).some(isUnread)
+  )
+}
 
 function isResponses(fields: RawObject): boolean {
   const { type, role } = fields

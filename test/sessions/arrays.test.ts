@@ -291,6 +291,25 @@ describe('reading OpenAI Chat Completions messages', () => {
     expect(session.notes).toEqual([{ what: 'replies without content', count: 1, line: 9 }])
   })
 
+  it('reads text parts without a type', () => {
+    const content = [{ text: 'hi' }]
+    const session = read([
+      { role: 'user', content },
+      { role: 'assistant', content },
+    ])
+    expect(messageContents(session)).toEqual([textParts('hi'), textParts('hi')])
+  })
+
+  it.each([
+    ['Bedrock', { role: 'assistant', content: [{ toolUse: { toolUseId: 't', name: 'ls', input: {} } }] }],
+    ['the AI SDK', { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 't', toolName: 'ls' }] }],
+    ['the Agents SDK', { type: 'function_call_result', callId: 't', name: 'ls', output: 'a' }],
+  ])('does not read calls in the format of %s, which would be lost', (_, message) => {
+    const messages = [{ role: 'user', content: 'hi' }, message]
+    expect(() => read(messages)).toThrow('cannot be detected')
+    expect(() => read([{ model: 'm', messages }])).toThrow('cannot be detected')
+  })
+
   it('reads the address of an image in either form', () => {
     const url = 'https://images.example/a.png'
     const content = [
@@ -433,6 +452,29 @@ const invocation = (number: number) => ({
 })
 
 describe('reading UI messages', () => {
+  it('reads the result of an MCP tool as its content', () => {
+    const content = [
+      { type: 'text', text: 'no' },
+      { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+    ]
+    const outputs = [{ content, isError: true }, { content, structuredContent: {} }, { content: 'text' }]
+    const parts = outputs.map((output, index) => ({
+      type: 'tool-ls',
+      toolCallId: `c${index}`,
+      state: 'output-available',
+      input: {},
+      output,
+    }))
+    const session = read([{ role: 'assistant', parts }])
+    const image = { type: 'image', image_urls: ['data:image/png;base64,AAAA'] }
+    expect(events(session).flatMap(({ observation }) => observation ?? [])).toMatchObject([
+      { content: [...textParts('no'), image], is_error: true },
+      { content: [...textParts('no'), image], is_error: false },
+      { content: textParts('{"content":"text"}'), is_error: false },
+    ])
+    expect(session.notes).toMatchObject([{ what: 'tool result metadata', count: 1 }])
+  })
+
   it('orders steps and text of messages that have no parts', () => {
     const session = read([
       {
