@@ -280,7 +280,8 @@ export class Conversation {
   }
 
   /**
-   * Moves HEAD back to the branch's system prompt, or before the first event if there is no system prompt.
+   * Starts again with the branch's latest system prompt, and without its messages and calls. If a message
+   * precedes the prompt, a copy of the prompt begins the new branch.
    * @throws ColloquyError `already_running`.
    */
   async restart(): Promise<readonly AppendedEvent[]> {

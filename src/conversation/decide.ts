@@ -10,6 +10,7 @@ import type {
   MessageEvent,
 } from '../event/types.ts'
 import { type CallStatus, GRANT_KEYS, granted } from '../state/call-status.ts'
+import type { EventKind } from '../event/kinds.ts'
 import type { Status } from '../state/status.ts'
 import { type EventEntry, eventKindOf, anchorOf, type Entry, loadedEvent } from '../log/entry.ts'
 import { listPendingCallsIn, pendingCallCount } from '../log/open-calls.ts'
@@ -187,13 +188,28 @@ export function decideNavigate(state: State, eventId: string | null): Event[] {
 }
 
 /**
- * Returns the event that moves HEAD to the branch's system prompt, or before the first event if the branch
- * has no system prompt. O(log n).
+ * Returns the events after which the branch has its latest system prompt, but no message and no call. HEAD
+ * moves to the prompt, or before the first event if there is no prompt. If a message or call precedes the
+ * prompt, a copy of the prompt begins a new branch. O(depth of the prompt).
  * @example
  * decideRestart(replay([{ kind: 'PauseEvent', id: 'p' }]))[0].value // null
  */
-export const decideRestart = (state: State): Event[] =>
-  decideNavigate(state, state.branch.systemPrompt?.id ?? null)
+export function decideRestart(state: State): Event[] {
+  const prompt = state.branch.systemPrompt
+  let entry: Entry | null = prompt
+  // Other kinds of events are not in the view.
+  while (entry !== null && !RESTARTED.has(eventKindOf(entry))) entry = entry.parent
+  if (prompt === null || entry === null) return decideNavigate(state, prompt?.id ?? null)
+  const { id: _id, timestamp: _time, parent_id: _parent, ...copy } = prompt.event
+  return [headUpdate(null), copy]
+}
+
+const RESTARTED: ReadonlySet<string | null> = new Set<EventKind>([
+  'MessageEvent',
+  'ActionEvent',
+  'Condensation',
+  'CondensationSummaryEvent',
+])
 
 /**
  * Returns two events: a move of HEAD to before a user's message, and the new message. The old message stays

@@ -14,7 +14,7 @@ import {
 } from '../../src/conversation/decide.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
-import { encodeState } from '../../src/state/read.ts'
+import { encodeState, viewEvents } from '../../src/state/read.ts'
 import { reduce } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import { initialState } from '../../src/state/state.ts'
@@ -80,10 +80,14 @@ describe('decisions on single states', () => {
     expect(kinds(decideInterrupt(late, true))).toEqual(['AgentErrorEvent', 'InterruptEvent'])
   })
 
-  it('restart moves HEAD to the latest system prompt, or to null on a branch without one', () => {
+  it('restart keeps the latest system prompt without the messages before it, or moves HEAD to null', () => {
     expect(decideRestart(initialState())).toEqual([])
-    const two = folded(system('s1'), user('u'), system('s2'), user('v'))
+    const two = folded(system('s1'), system('s2'), user('v'))
     expect(applyEvents(two, decideRestart(two)).log.head?.id).toBe('s2')
+    const between = folded(system('s1'), user('u'), system('s2'), user('v'))
+    const again = applyEvents(between, decideRestart(between))
+    expect(again.log.head).toMatchObject({ parent: null, event: { system_prompt: { text: 's2' } } })
+    expect([...viewEvents(again)]).toHaveLength(1)
     const off = folded(system('s1'), moveHead('m', null), user('u'))
     expect(applyEvents(off, decideRestart(off)).log.head).toBeNull()
   })

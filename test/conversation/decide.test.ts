@@ -23,10 +23,11 @@ import { replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
 import { anchorOf } from '../../src/log/entry.ts'
 import { findEventIn } from '../../src/log/log.ts'
+import { listPendingCalls, listWorkingCalls, viewEvents } from '../../src/state/read.ts'
 import { switchTo } from '../../src/state/at.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
-import { applyEvents, hostileState, ids, kinds } from './states.ts'
+import { applyEvents, hostileState, idCounter, ids, kinds } from './states.ts'
 
 const isExecutable = ({ event }: ReturnType<typeof openCallsOf>[number]): boolean =>
   (event.action ?? null) !== null
@@ -234,17 +235,32 @@ describe('decisions on hostile states', () => {
     })
   })
 
-  it('restart moves HEAD to the system prompt of the branch, or to null', () => {
-    const tally = new Tally<'prompt' | 'none'>()
+  it('restart moves HEAD to the system prompt of the branch, or to null, and copies a prompt after messages', () => {
+    const tally = new Tally<'copy' | 'none'>()
     property((state) => {
       const prompt = state.branch.systemPrompt
-      tally.count([prompt === null ? 'none' : 'prompt'])
-      const after = applyEvents(state, decideRestart(state))
-      expect(after.log.head?.seq).toBe(prompt?.seq)
-      expect(after.branch.systemPrompt?.seq).toBe(prompt?.seq)
+      const decided = decideRestart(state)
+      const isCopied = decided.some(({ kind }) => kind === 'SystemPromptEvent')
+      tally.count(prompt === null ? ['none'] : isCopied ? ['copy'] : [])
+      const after = applyEvents(state, decided)
+      if (!isCopied) expect(after.log.head?.seq).toBe(prompt?.seq)
+      expect(after.branch.systemPrompt?.seq).toBe(after.log.head?.seq)
+      const {
+        id: _id,
+        parent_id: _parent,
+        timestamp: _time,
+        ...copy
+      } = after.branch.systemPrompt?.event ?? {}
+      expect({ ...prompt?.event, ...copy }).toEqual({ ...prompt?.event })
+      expect([...viewEvents(after)].every(({ event }) => event.kind === 'SystemPromptEvent')).toBe(true)
+      expect(listPendingCalls(after)).toEqual([])
       expect(decideRestart(after)).toEqual([])
+      // Another restart finds the prompt before all messages.
+      const later = applyEvents(after, [userMessage('more')], idCounter('later'))
+      const again = applyEvents(later, decideRestart(later), idCounter('again'))
+      expect(again.log.head?.seq).toBe(after.log.head?.seq)
     })
-    tally.require(['prompt', 'none'])
+    tally.require(['copy', 'none'])
   })
 
   it('edit replaces any user message, and rejects other events with unknown_event', () => {
