@@ -48,7 +48,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'aborting the signal appends no interrupt',
     file: 'conversation/run/loop.ts',
-    find: 'interrupting = replica.commit((now) => decideInterrupt(now, true), {',
+    find: 'interrupting = replica.commit(decideInterruptRun, {',
     replace: 'interrupting = replica.commit(() => [], {',
   },
   {

@@ -52,6 +52,18 @@ export const STATE_FAULTS: readonly Fault[] = [
     replace: "'text' in part ? hasText(part.text)",
   },
   {
+    name: 'a message with an image and no text is not final',
+    file: 'event/reply.ts',
+    find: 'isImagePart(part) && part.image_urls.length > 0',
+    replace: 'false',
+  },
+  {
+    name: 'a reply without text is final only if its message has an image',
+    file: 'state/status.ts',
+    find: ' || reply?.output === true',
+    replace: '',
+  },
+  {
     name: 'a failed finish ends the run',
     file: 'state/status.ts',
     find: ' && event.observation.is_error !== true',

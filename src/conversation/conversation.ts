@@ -15,6 +15,7 @@ import {
   decideApprove,
   decideEdit,
   decideInterrupt,
+  decideInterruptRun,
   decideNavigate,
   decidePause,
   decidePolicy,
@@ -226,7 +227,7 @@ export class Conversation {
     const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
     const stopped = await this.#decide((state) =>
-      decideInterrupt(state, leased || this.#engine.isRunning(this.id)),
+      leased || this.#engine.isRunning(this.id) ? decideInterruptRun(state) : decideInterrupt(state),
     )
     if (options.working !== true) return stopped
     const calls = listWorkingCalls(await this.state())

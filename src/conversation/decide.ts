@@ -61,10 +61,11 @@ const stopped = (state: State, stop: Event): Event[] =>
  * working. A finished conversation with working calls is interrupted even without a `live` run, and becomes
  * paused. For the status `waiting_for_confirmation`, `error`, `stuck` or `deleting`, the list is empty, so
  * calls that wait for confirmation stay pending. O(k log k) for k calls.
+ * @param unstarted as for {@link decideRecover}
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */
-export function decideInterrupt(state: State, live = false): Event[] {
+export function decideInterrupt(state: State, live = false, unstarted?: ReadonlySet<string>): Event[] {
   const { header, log } = state
   const { status } = header
   const runs =
@@ -82,8 +83,6 @@ export function decideInterrupt(state: State, live = false): Event[] {
     isInterrupted(log.head)
   )
     return []
-  // A live run records each start, so its calls without that record had no effect.
-  const unstarted = live ? callsOfRun(state) : undefined
   return [
     ...lostCallResults(state, calls, unstarted),
     ...stopped(state, { kind: 'InterruptEvent', source: 'user' }),
@@ -243,6 +242,9 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
  */
 export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =>
   canonicalJson(state.header.confirmationPolicy) === canonicalJson(policy) ? [] : [policyUpdate(policy)]
+
+/** Interrupts a live run. It records each start, so its calls without that record had no effect. */
+export const decideInterruptRun = (state: State): Event[] => decideInterrupt(state, true, callsOfRun(state))
 
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the

@@ -11,7 +11,7 @@ import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
 import {
   callsOfRun,
-  decideInterrupt,
+  decideInterruptRun,
   decideRunLost,
   errorResults,
   errorEvent,
@@ -364,7 +364,7 @@ async function runUnderLease(
   const stop = (): void => {
     quit()
     // Appended under the lease: a run that has lost its lease must not interrupt the next run.
-    interrupting = replica.commit((now) => decideInterrupt(now, true), { depends: true, lease: lease.lease })
+    interrupting = replica.commit(decideInterruptRun, { depends: true, lease: lease.lease })
     interrupting.catch(() => undefined)
   }
   const ends = [
