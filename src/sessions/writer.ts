@@ -93,8 +93,8 @@ export class SessionWriter {
   /** The number that the next event with a repeated id gets. Stored, so that each such event costs O(1). */
   readonly #next = new Map<string, number>()
   readonly #calls = new Map<string, KnownCall>()
-  /** Ids of the latest reply's calls without a result, in order. */
-  readonly #openCalls = new Set<string>()
+  /** Ids of the latest reply's calls without a result, in order, by tool. All of them have the key undefined. */
+  readonly #openCalls = new Map<string | undefined, Set<string>>()
   #head: Place | null = null
 
   constructor(hasResult: HasResult = () => false) {
@@ -243,7 +243,10 @@ export class SessionWriter {
         call.tool = event.tool_name
         // A call id may be reused, so the result of the earlier call does not count.
         call.result = null
-        this.#openCalls.add(event.tool_call_id)
+        for (const tool of [undefined, event.tool_name]) {
+          const open = this.#openCalls.get(tool) ?? new Set()
+          this.#openCalls.set(tool, open.add(event.tool_call_id))
+        }
       } else if (event.kind === 'MessageEvent') put(event, first)
       else if (!hasResult(event.tool_call_id)) {
         const last = origins[callIndex - 1] ?? first
@@ -256,7 +259,8 @@ export class SessionWriter {
 
   /** Adds a result. A result without a call id belongs to the first open call, or to the first of its tool. */
   result({ callId: givenId, tool, content, isError, child }: SessionResult, origin: Origin): void {
-    const callId = givenId || this.#openCall(tool)
+    const [open = ''] = this.#openCalls.get(tool) ?? []
+    const callId = givenId || open
     const call = this.#call(callId)
     // Without an id, equal results may be of different calls.
     if (callId !== '' && repeatsResult(call, content))
@@ -344,15 +348,10 @@ export class SessionWriter {
     this.#head = to
   }
 
-  #openCall(tool: string | undefined): string {
-    for (const id of this.#openCalls) if (tool === undefined || this.#calls.get(id)?.tool === tool) return id
-    return ''
-  }
-
-  /** Returns the call of a reply or of a result. */
+  /** Returns the call of a reply or of a result, which is then not open. */
   #call(id: string): KnownCall {
-    this.#openCalls.delete(id)
     const known = this.#calls.get(id)
+    for (const tool of [undefined, known?.tool ?? '']) this.#openCalls.get(tool)?.delete(id)
     if (known !== undefined) return known
     const call = { id: null, tool: null, result: null }
     this.#calls.set(id, call)
