@@ -8,6 +8,7 @@ import {
   summaryTexts,
 } from '../../src/context/condenser/summary-request.ts'
 import type { CondensationPlan } from '../../src/context/condenser/rolling.ts'
+import { completionMessage, type CompletionOutcome } from '../../src/event/completion.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, reject, summary, system, text, user } from '../build.ts'
@@ -57,6 +58,34 @@ describe('summaryTexts', () => {
       { id: 'r', label: 'error of bash', text: 'Action rejected: User rejected the action' },
       { id: 'm', label: 'assistant', text: 'Done.' },
       { id: 'silent', label: 'note', text: '' },
+    ])
+  })
+
+  it('labels as the user only what the user wrote', () => {
+    const [call, other] = [action('a', { tool: 'build' }), action('b', { tool: 'build' })]
+    const ends = (of: typeof call, outcome: CompletionOutcome) =>
+      completionMessage({ id: of.id ?? '', event: of }, [text('end')], outcome)
+    const { events } = summaryTexts(
+      units(
+        user('u', 'Build it.'),
+        user('hook', 'Do not forget the tests.', { source: 'environment' }),
+        call,
+        observe('o', call, 'started'),
+        ends(call, 'done'),
+        other,
+        observe('p', other, 'started'),
+        ends(other, 'lost'),
+      ),
+    )
+    expect(events.map(({ id, label }) => [id, label])).toEqual([
+      ['u', 'user'],
+      ['hook', 'environment'],
+      ['a', 'call of build'],
+      ['o', 'result of build'],
+      ['a-completion', 'result of build'],
+      ['b', 'call of build'],
+      ['p', 'result of build'],
+      ['b-completion', 'error of build'],
     ])
   })
 

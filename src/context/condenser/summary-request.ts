@@ -1,4 +1,5 @@
 import { head, tail } from '../text.ts'
+import { completionOf } from '../../event/completion.ts'
 import { checkNumber } from '../../event/check-value.ts'
 import { type Content, isImagePart, isTextPart, wordsIn } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
@@ -172,7 +173,16 @@ function ofMessage({ item: { id, event } }: MessageUnit): SummaryEvent {
   if (event.kind === 'SystemPromptEvent')
     return { id, label: 'system', text: contentText([event.system_prompt]) }
   const rendered = renderMessage(event)
-  return { id, label: rendered?.message.role ?? 'note', text: contentText(rendered?.message.content ?? []) }
+  if (rendered === null) return { id, label: 'note', text: '' }
+  const { role, content } = rendered.message
+  const ended = completionOf(event)
+  const author = role === 'user' && event.source === 'environment' ? 'environment' : role
+  const outcome = ended?.outcome === 'done' ? 'result' : 'error'
+  return {
+    id,
+    label: ended === null ? author : `${outcome} of ${ended.tool_name}`,
+    text: contentText(content),
+  }
 }
 
 const contentText = (content: readonly Content[]): string => content.map(textOfPart).join('\n')
