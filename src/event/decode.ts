@@ -73,17 +73,19 @@ function decodeFrozen(value: JsonValue): Decoded {
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
-/** Decodes a stored event. An unknown field stays in the event, with a warning. */
+/** Decodes a stored event. An unknown field or a repeated id stays in the event, with a warning. */
 export function decodeStored(value: JsonValue): Decoded {
   const decoded = decodeJson(value)
   if (decoded.ok || !decoded.issues.every(isSurplus)) return decoded
   const event = value as object as Event
-  const surplus = decoded.issues.map((issue) => ({ ...issue, type: 'unknown_field', msg: SURPLUS }))
+  const surplus = decoded.issues.map((issue) =>
+    issue.type === 'not_unique' ? issue : { ...issue, type: 'unknown_field', msg: SURPLUS },
+  )
   return { ok: true, event, warnings: [...surplus, ...payloadWarnings(event.kind, value as JsonObject)] }
 }
 
 const isSurplus = ({ type, loc }: Issue): boolean =>
-  type === 'extra_forbidden' && !(loc.length === 1 && loc[0] === 'quarantined')
+  type === 'not_unique' || (type === 'extra_forbidden' && !(loc.length === 1 && loc[0] === 'quarantined'))
 
 const SURPLUS = 'Unknown field. It stays in the log and in exports, and no request contains it.'
 

@@ -16,7 +16,7 @@ export interface Loaded {
 
 /**
  * Decodes a line of JSON text, after upcasting it; a line that cannot be decoded is quarantined unchanged
- * (design D16). Unknown fields stay in the event, with a warning. Never throws. O(length).
+ * (design D16). Unknown fields and repeated ids stay in the event, with a warning. Never throws. O(length).
  * @example
  * loadLine('{"kind":"PauseEvent","id":null}') // { fact: { kind: 'PauseEvent' }, upcasts: ['nulls.identity'], warnings: [] }
  * loadLine('{"kind":"PauseEvent","id":"a","id":"b"}').warnings[0].type // 'duplicate_key'

@@ -7,6 +7,7 @@ import { encodeEvent } from '../../src/event/encode.ts'
 import { loadLine, loadValue } from '../../src/event/load.ts'
 import { type Fact, isQuarantined, type Quarantined } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
+import { replay } from '../../src/state/reduce.ts'
 import { almostEvent } from './arbitrary.ts'
 
 function quarantined(fact: Fact): Quarantined {
@@ -105,8 +106,23 @@ describe('a quarantined line', () => {
   })
 })
 
+describe('a condensation that lists an id twice', () => {
+  it('loads with a warning, forgets the event, and is written unchanged', () => {
+    const line = '{"kind":"Condensation","id":"c","llm_response_id":"","forgotten_event_ids":["a","a"]}'
+    const { fact, upcasts, warnings } = loadLine(line)
+    expect(warnings).toMatchObject([{ loc: ['forgotten_event_ids'], type: 'not_unique' }])
+    expect([upcasts, encodeEvent(fact as Event)]).toEqual([[], line])
+    expect(decodeEvent(fact).ok).toBe(false)
+    const message = loadLine(
+      '{"kind":"MessageEvent","id":"a","source":"user","llm_message":{"role":"user","content":[{"text":"hi"}]}}',
+    )
+    expect(replay([message.fact]).branch.view.length).toBe(1)
+    expect(replay([message.fact, fact]).branch.view.length).toBe(0)
+  })
+})
+
 describe('a loaded arbitrary event', () => {
-  it('decodes strictly, except for unknown fields, and loads as itself', () => {
+  it('decodes strictly, except for unknown fields and repeated ids, and loads as itself', () => {
     let upcast = 0
     let stored = 0
     fc.assert(
@@ -119,8 +135,8 @@ describe('a loaded arbitrary event', () => {
           return
         }
         if (upcasts.length > 0) upcast += 1
-        const hasUnknown = warnings.some(({ type }) => type === 'unknown_field')
-        expect(decodeEvent(fact).ok).toBe(!hasUnknown)
+        const isStrict = warnings.every(({ type }) => type !== 'unknown_field' && type !== 'not_unique')
+        expect(decodeEvent(fact).ok).toBe(isStrict)
         const again = loadLine(encodeEvent(fact))
         expect(again.upcasts).toEqual([])
         expect(encodeEvent(again.fact as Event)).toBe(encodeEvent(fact))
