@@ -64,16 +64,11 @@ export async function runChild(
   await child.sendMessage(text, { key: parent.actionId })
   const { status, error } = await child.run(step, { until: 'settled', ...run, wait: true, signal })
   const content = finalContent(await child.state())
-  if (status === 'finished') return { conversationId: id, status, content }
+  if (status === 'finished' && content.length > 0) return { conversationId: id, status, content }
   const why = error instanceof Error ? `: ${error.message}` : ''
-  return {
-    conversationId: id,
-    status,
-    content: [
-      ...content,
-      { type: 'text', text: `The subagent has stopped (${status})${why}. Its conversation is ${id}.` },
-    ],
-  }
+  const end = status === 'finished' ? 'replied without a text' : `stopped (${status})${why}`
+  const note = { type: 'text', text: `The subagent has ${end}. Its conversation is ${id}.` }
+  return { conversationId: id, status, content: [...content, note] }
 }
 
 function depthOf(record: ConversationRecord | null): number {

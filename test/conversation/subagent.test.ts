@@ -83,6 +83,24 @@ describe('a subagent', () => {
     expect((await store.listConversations()).items).toEqual([])
   })
 
+  it('that replies with an image of its provider tells the parent where the reply is', async () => {
+    const { conversation } = await startConversation()
+    const content: [] = []
+    const parts = [{ other: { inlineData: { mimeType: 'image/png', data: 'AAAA' } } }]
+    const llm_message = {
+      role: 'assistant',
+      content,
+      reply: { grammar: 'google', parts, output: true },
+    } as const
+    const child = script([[{ kind: 'MessageEvent', source: 'agent', llm_message }]])
+    await conversation.run(stepWith([helper(child.step)], [asksHelper('a')]).step)
+    const [record] = await conversation.children()
+    const result = (await conversation.messages()).find(({ role }) => role === 'tool')
+    expect(result?.content).toMatchObject([
+      { text: `The subagent has replied without a text. Its conversation is ${record?.id}.` },
+    ])
+  })
+
   it('is reused when another engine executes its call again', async () => {
     const store = memoryStore()
     const { engine, conversation } = await startConversation('hello', store)
