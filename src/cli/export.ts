@@ -3,7 +3,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { redactionRules, redactRecord, redactStored } from '../context/redaction/index.ts'
+import { redactionRules, redactRecord } from '../context/redaction/index.ts'
+import { redactPage } from '../context/redaction/store.ts'
 import type { Quarantined } from '../event/index.ts'
 import { type ConversationRecord, isQuarantined, type Store, type StoredEvent } from '../index.ts'
 import { type Layout, layoutOf, type RequestOf } from './commands.ts'
@@ -25,7 +26,7 @@ export async function exportConversation({ options }: RequestOf<'export'>, page:
   const about = aboutStored(db, conversation)
   const write = async (store: Store): Promise<number> => {
     const stored = await getConversation(store, conversation)
-    const source = options.redact === true ? redacted(store, stored) : { store, record: stored }
+    const source = options.redact === true ? await redacted(store, stored) : { store, record: stored }
     if (output === undefined) {
       const { stdout } = page.io
       for await (const text of linesOf(source, stdout.isTTY)) await stdout.write(text)
@@ -41,10 +42,12 @@ export async function exportConversation({ options }: RequestOf<'export'>, page:
   return page.attempt({ ...about, name: output ?? about.name }, () => withStore(db, { write: false }, write))
 }
 
-function redacted(store: Store, record: ConversationRecord): Source {
+/** Reads the log once in advance, because a reply of several events can lie on several pages. */
+async function redacted(store: Store, record: ConversationRecord): Promise<Source> {
   const rules = redactionRules()
-  const read: Store['read'] = async (...input) =>
-    (await store.read(...input)).map((event) => redactStored(event, rules))
+  const masked = new Set<string>()
+  const read: Store['read'] = async (...input) => redactPage(await store.read(...input), rules, masked)
+  for await (const _ of readLog({ read }, record));
   return { store: { read }, record: redactRecord(record, rules) }
 }
 

@@ -84,4 +84,23 @@ describe('export --redact', () => {
       expect(await idsAndParents('y.db')).toEqual(await idsAndParents('x.db'))
     },
   )
+
+  it('removes the signatures of a reply if a later call of it is masked, even on another page', async () => {
+    const reply = { llm_response_id: 'r' }
+    const thinking = { type: 'thinking', thinking: 'Look.', signature: 'c2lnbmVk' }
+    const log = [
+      callEvent('a', 'ls', { ...reply, thinking_blocks: [thinking] }),
+      ...Array.from({ length: 100 }, (_, i) => ({ kind: 'PauseEvent', id: `p${i}` })),
+      callEvent('b', `curl -H ${KEY}`, reply),
+      callEvent('other', 'ls', { thinking_blocks: [thinking] }),
+    ].map((value) => loadValue(value).fact)
+    const pathOf = folder({})
+    await createStore(pathOf('x.db'), 'c 1', log)
+    const { out } = await runExport(pathOf, '--redact')
+    const lines = out.trimEnd().split('\n')
+    expect(lines.filter((line) => line.includes('c2lnbmVk')).map((line) => JSON.parse(line).id)).toEqual([
+      'other',
+    ])
+    expect(lines).toHaveLength(log.length)
+  })
 })

@@ -323,10 +323,16 @@ export function redactLog(
   return redacted.every((fact, i) => fact === facts[i]) ? facts : redacted
 }
 
-/** Masks events. If an event of a reply is masked, all events of that reply lose their signatures. */
-export function redactReplies(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
+/**
+ * Masks events. If an event of a reply is masked, all events of that reply lose their signatures. `masked` contains
+ * the response ids of replies with masked events elsewhere in the log, and receives those of `facts`.
+ */
+export function redactReplies(
+  facts: readonly Fact[],
+  rules: RedactionRules,
+  masked = new Set<string>(),
+): readonly Fact[] {
   const redacted = facts.map((fact) => redact(fact, rules))
-  const masked = new Set<string>()
   for (const [i, fact] of facts.entries()) {
     const after = redacted[i] ?? fact
     if (responseIdOfFact(fact) !== '' && isMasked(jsonOf(fact), jsonOf(after)))

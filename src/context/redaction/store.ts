@@ -70,8 +70,24 @@ const UNCHANGED = [
  * const event = { ...place, fact: { kind: 'PauseEvent', id: 'p' } }
  * redactStored(event, redactionRules()) === event // true
  */
-export function redactStored(event: StoredEvent, rules: RedactionRules): StoredEvent {
-  const fact = redact(event.fact, rules)
+export const redactStored = (event: StoredEvent, rules: RedactionRules): StoredEvent =>
+  withFact(event, redact(event.fact, rules))
+
+/** Redacts a page of a log as `redactReplies` does. */
+export function redactPage(
+  events: readonly StoredEvent[],
+  rules: RedactionRules,
+  masked: Set<string>,
+): StoredEvent[] {
+  const facts = redactReplies(
+    events.map(({ fact }) => fact),
+    rules,
+    masked,
+  )
+  return events.map((event, i) => withFact(event, facts[i] ?? event.fact))
+}
+
+function withFact(event: StoredEvent, fact: Fact): StoredEvent {
   if (fact === event.fact) return event
   const isNameless = fact.id === undefined && event.id !== null && !isQuarantined(fact)
   return { ...event, fact: isNameless ? { ...fact, id: event.id } : fact }
