@@ -349,14 +349,14 @@ export async function findRollout(other: string, id: string): Promise<string | n
   const folder = dirname(resolve(other))
   const home = /^(.*[\\/])(?:archived_)?sessions(?=[\\/]|$)/.exec(folder)?.[1]
   const folders = home === undefined ? [folder] : [join(home, 'sessions'), join(home, 'archived_sessions')]
-  for (const root of folders) {
-    // The folders are searched in order, since most rollouts are in the first.
-    // oxlint-disable-next-line no-await-in-loop
-    const files = await readdir(root, { recursive: true }).catch((): string[] => [])
-    const file = files.find((one) => nameOf(one).endsWith(`-${id}`) || nameOf(one).endsWith(`_${id}`))
-    if (file !== undefined) return join(root, file)
-  }
-  return null
+  const files = await Promise.all(
+    folders.map(async (root) => {
+      // Any other folder may contain the whole disk.
+      const names = await readdir(root, { recursive: home !== undefined }).catch((): string[] => [])
+      return names.map((file) => join(root, file))
+    }),
+  )
+  return files.flat().find((file) => ['-', '_'].some((mark) => nameOf(file).endsWith(mark + id))) ?? null
 }
 
 const nameOf = (file: string): string => basename(file.replaceAll('\\', '/'), extensionOf(file))
