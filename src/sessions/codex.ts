@@ -13,11 +13,13 @@ export function readCodex(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const lines = records.map(codexLineOf)
   const metas = lines.filter(({ type }) => type === 'session_meta')
-  const owner = metas.findLast(isContinuation) ?? metas[0]
+  const { id } = (metas.findLast(isContinuation) ?? metas[0])?.payload ?? {}
+  // Each file of a resumed thread has a meta record. The first one describes the thread.
+  const own = metas.find(({ payload }) => payload['id'] === id)
   const rollout: Rollout = {
     writer,
     ...indexRollout(lines),
-    copiedUntil: copiedUntil(lines, metas, owner),
+    copiedUntil: copiedUntil(lines, metas, own),
     inEvents: new Map(),
     model: '',
     turns: [],
@@ -28,13 +30,12 @@ export function readCodex(records: readonly SessionRecord[]): Session {
     else if (step.isCounted) writer.note(`written twice: ${step.line.what}`, step.line.record.line)
     else readLine(step.line, rollout)
   }
-  const meta = owner?.payload ?? {}
-  const { thread_id: base } = objectOf(meta['history_base'])
-  if (base !== undefined && owner === lines[0])
-    writer.note(`earlier history, in the rollout ${stringOf(base)}`, 1)
+  const meta = own?.payload ?? {}
+  const { thread_id: base } = objectOf(metas[0]?.payload['history_base'])
+  if (base !== undefined) writer.note(`earlier history, in the rollout ${stringOf(base)}`, 1)
   return {
     ...writer.session('codex'),
-    id: stringOf(meta['id']) || null,
+    id: stringOf(id) || null,
     parentId: parentsOf(meta)[0] ?? null,
     createdAt: instantIn(meta['timestamp']),
     subagent: subagentOf(meta),
@@ -108,27 +109,18 @@ function textWithoutImageTags(content: unknown): string {
   return textIn(hasImage ? parts.filter((part) => !isImageTag(part)) : content)
 }
 
-interface MessagePart {
-  readonly isTyped: boolean
-  readonly content: unknown
-}
-
 /** Divides a user message into the parts that the client inserted, and the text and images of the user. */
-function messageParts({ role, content, ...more }: RawObject, typed: ReadonlySet<string>): MessagePart[] {
+function messageParts({ role, content, ...more }: RawObject, typed: ReadonlySet<string>) {
   const isWhole = role === 'user' && typed.has(textWithoutImageTags(content))
   const kinds = objectOf(more['internal_chat_message_metadata_passthrough'])['content_item_kinds']
-  const isTypedText = ({ text }: RawObject, index: number): boolean =>
-    stringOf(text) !== '' &&
-    (typed.has(stringOf(text)) || (Array.isArray(kinds) && stringOf(kinds[index]).startsWith('user.')))
+  const isTypedPart = ({ text }: RawObject, index: number): boolean =>
+    (stringOf(text) !== '' && typed.has(stringOf(text))) ||
+    (Array.isArray(kinds) && stringOf(kinds[index]).startsWith('user.'))
   const parts = listOfBlocks(content, 'input_text')
-  if (role !== 'user' || isWhole || !parts.some(isTypedText)) return [{ isTyped: isWhole, content }]
+  if (role !== 'user' || isWhole || !parts.some(isTypedPart)) return [{ isTyped: isWhole, content }]
   const isUsers = (part: RawObject, index: number): boolean =>
-    isTypedText(part, index) || part['type'] === 'input_image' || isImageTag(part)
-  const byAuthor = Map.groupBy(parts, isUsers)
-  return [false, true].flatMap((isTyped) => {
-    const some = byAuthor.get(isTyped)
-    return some === undefined ? [] : [{ isTyped, content: some }]
-  })
+    isTypedPart(part, index) || part['type'] === 'input_image' || isImageTag(part)
+  return Array.from(Map.groupBy(parts, isUsers), ([isTyped, content]) => ({ isTyped, content }))
 }
 
 function signsOf({ id, call_id, query, action }: RawObject): string[] {
@@ -184,10 +176,9 @@ function readItem(line: CodexLine, rollout: Rollout): void {
   if (what === 'message') {
     const parts = messageParts(payload, typed)
     if (parts.some(({ isTyped }) => isTyped)) turns.push(writer.head)
-    for (const [index, { isTyped, content }] of parts.entries()) {
-      const isLast = index === parts.length - 1
-      const position = isLast ? origin : { ...origin, id: `line-${origin.line}-inserted` }
-      writer.say(isTyped ? 'user' : 'environment', contentOf(content), position)
+    for (const { isTyped, content } of parts) {
+      const id = isTyped || parts.length === 1 ? null : `line-${origin.line}-inserted`
+      writer.say(isTyped ? 'user' : 'environment', contentOf(content), { ...origin, id })
     }
   } else if (what === 'agent_message') {
     // Add the text of another agent's message. If all of it is sealed, there is no text to add.
@@ -202,17 +193,14 @@ function readItem(line: CodexLine, rollout: Rollout): void {
     const { output = payload['tools'] === undefined ? '' : JSON.stringify(payload['tools']) } = payload
     const child = rollout.spawned.get(callId) || undefined
     const isError = payload['status'] === 'failed'
-    if (callId === '') writer.say('environment', contentOf(output), origin)
+    // The output of a tool search of the provider has no call id. It belongs to the open call.
+    if (callId === '' && what !== 'tool_search_output') writer.say('environment', contentOf(output), origin)
     else writer.result({ callId, content: contentOf(output), isError, child }, origin)
-  } else if (ITEMS_ASIDE.has(what)) keepAside(line, writer)
+  } else if (ASIDE.has(what)) keepAside(line, writer)
   else writer.keep(line.record, `unknown item type "${what}"`)
 }
 
-const ITEMS_ASIDE: ReadonlySet<string> = new Set([
-  'ghost_snapshot',
-  'additional_tools',
-  'configuration_update',
-])
+const ASIDE: ReadonlySet<string> = new Set(['ghost_snapshot', 'additional_tools', 'configuration_update'])
 
 /** Maximum microseconds between two copied lines. A fork stamps the lines that it copies with the current time. */
 const COPY_GAP = 1_000_000n
@@ -222,16 +210,15 @@ const COPY_GAP = 1_000_000n
  * Newer versions record the ordinal of this line. In older ones, the copy begins with the parent's meta record.
  */
 function copiedUntil(
-  [first, ...lines]: readonly CodexLine[],
+  lines: readonly CodexLine[],
   metas: readonly CodexLine[],
-  owner: CodexLine | undefined,
+  own: CodexLine | undefined,
 ): number {
-  // The file continues other files: those of its own thread follow those of the thread that was forked.
-  const own = metas.find(({ payload }) => payload['id'] === owner?.payload['id'])
-  if (owner !== metas[0]) return own?.record.line ?? 0
-  const meta = first?.payload ?? {}
+  const meta = own?.payload ?? {}
   const start = Number(meta['subagent_history_start_ordinal'] ?? Number.NaN)
   if (start > 0) return lines.find(({ ordinal }) => ordinal >= start)?.record.line ?? Infinity
+  // The lines before the thread's own record are in files of the thread that was forked.
+  if (own !== metas[0]) return own?.record.line ?? 0
   const parents = parentsOf(meta)
   const from = lines.findIndex(
     ({ type, payload }) => type === 'session_meta' && parents.includes(stringOf(payload['id'])),
@@ -242,7 +229,7 @@ function copiedUntil(
 }
 
 function isSoonAfter({ time }: CodexLine, before: CodexLine | undefined): boolean {
-  if (time === before?.time) return true
+  if (typeof time === 'string' && time === before?.time) return true
   const [from, to] = [before?.time, time].map((one) => parseInstant(stringOf(one)))
   return from !== undefined && to !== undefined && to - from <= COPY_GAP
 }
@@ -497,7 +484,7 @@ function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
       // Several lines repeat the same count; only a new count belongs to a new reply.
       const total = JSON.stringify(info['total_token_usage'] ?? null)
       const last = objectOf(info['last_token_usage'])
-      if (total !== 'null' && latest !== null) latest.usage ??= last
+      if (total !== 'null' && total !== counted && latest !== null) latest.usage ??= last
       const isOfLatest = JSON.stringify(latest?.usage) === JSON.stringify(last)
       isCounted = total !== 'null' && (total === counted || isOfLatest)
       counted = total

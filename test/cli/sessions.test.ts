@@ -295,9 +295,36 @@ describe('a Codex thread in several files', () => {
     expect([await tokens('aa'), await tokens('ff')]).toEqual([4, 1])
   })
 
+  it('has no tokens of the lines that its first file copied from a parent', async () => {
+    const pathOf = folder({
+      'sessions/rollout-1-aa.jsonl': rollout('aa', 0, ['one', 'two'], {
+        parent_thread_id: 'pp',
+        subagent_history_start_ordinal: 5,
+      }),
+      'sessions/rollout-2-aa_bb.jsonl': rollout('aa', 9, ['three'], basedOn('aa', 9)),
+    })
+    const { out } = await colloquy(['check', pathOf('sessions/rollout-2-aa_bb.jsonl')])
+    expect(out).toMatch(/tokens of a copied reply$/m)
+  })
+
   it('is reported as incomplete without its earlier files', async () => {
     const pathOf = folder({ 'rollout-4-ff.jsonl': rollout('ff', 5, ['five'], basedOn('aa', 5)) })
     const { out } = await colloquy(['check', pathOf('rollout-4-ff.jsonl')])
+    expect(out).toContain('earlier history, in the rollout aa')
+    const some = folder({
+      'rollout-2-aa_bb.jsonl': rollout('aa', 9, ['three'], basedOn('aa', 9)),
+      'rollout-3-aa_cc.jsonl': rollout('aa', 14, ['four'], basedOn('bb', 14)),
+    })
+    const joined = await colloquy(['check', some('rollout-3-aa_cc.jsonl')])
+    expect(joined.out).toContain('earlier history, in the rollout aa')
+  })
+
+  it('is not searched in subfolders of a folder that is not in `sessions`', async () => {
+    const pathOf = folder({
+      'rollout-2-aa_bb.jsonl': rollout('aa', 9, ['three'], basedOn('aa', 9)),
+      'projects/deep/rollout-1-aa.jsonl': rollout('aa', 0, ['one', 'two']),
+    })
+    const { out } = await colloquy(['check', pathOf('rollout-2-aa_bb.jsonl')])
     expect(out).toContain('earlier history, in the rollout aa')
   })
 })

@@ -101,6 +101,24 @@ describe('a Codex token count', () => {
     expect(tokensIn({}, burst)).toEqual(['100', '200', '300'])
   })
 
+  it('counts in a fork without times, where copied lines cannot be distinguished', () => {
+    const fork = { type: 'session_meta', payload: { id: 'c', forked_from_id: 's' } }
+    const session = read([fork, META, replyItem, count(100, 100), replyItem, count(300, 200)])
+    expect(notesOf(session)).not.toHaveProperty('tokens of a copied reply')
+  })
+
+  it('does not belong to a later reply if it repeats an earlier count', () => {
+    const stop = event('turn_aborted', {})
+    const call = item('function_call', { call_id: 'c', name: 'ls', arguments: '{}' })
+    for (const later of [
+      [stop, count(100, 100), replyItem],
+      [count(100, 100), call],
+    ]) {
+      const { facts } = read([META, replyItem, count(100, 100), stop, replyItem, ...later, count(300, 200)])
+      expect(JSON.stringify(facts).match(/(?<="tokens":\[)\d+/g)).toEqual(['100', '200'])
+    }
+  })
+
   it('is in a usage record, which also ends the reply, and is counted once', () => {
     const tokensIn = (lines: readonly object[]) =>
       read([META, ...lines]).facts.flatMap(({ fact }) => {
@@ -180,6 +198,17 @@ describe('a Codex message with text that the client inserted', () => {
     const message = item('message', { role: 'user', content, internal_chat_message_metadata_passthrough })
     expect(summarize(read([META, message, reply]))).toEqual(conversation)
   })
+
+  it('can have an image of the user instead of a prompt', () => {
+    const internal_chat_message_metadata_passthrough = { content_item_kinds: ['ide', 'user.image'] }
+    const parts = [inserted, { type: 'input_image', image_url: 'data:,a' }]
+    const message = item('message', {
+      role: 'user',
+      content: parts,
+      internal_chat_message_metadata_passthrough,
+    })
+    expect(summarize(read([META, message]))).toEqual([conversation[0], 'user: <data:,a>'])
+  })
 })
 
 describe('a Codex result', () => {
@@ -192,6 +221,12 @@ describe('a Codex result', () => {
       'result lsh: a.txt',
       'environment: changed',
     ])
+  })
+
+  it('of a tool search without a call id belongs to the open search', () => {
+    const call = item('tool_search_call', { call_id: null, execution: 'server', arguments: {} })
+    const output = item('tool_search_output', { call_id: null, execution: 'server', tools: [] })
+    expect(summarize(read([META, call, output]))).toEqual(['call call', 'result call: []'])
   })
 })
 
