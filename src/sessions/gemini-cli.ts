@@ -286,7 +286,7 @@ function readUserMessage(
 }
 
 const callIdsOf = (calls: readonly RawObject[]): ReadonlySet<string> =>
-  new Set(calls.map(({ id }) => stringOf(id)))
+  new Set(calls.map(({ id }) => stringOf(id)).filter(Boolean))
 
 function partsWithoutCalls(
   fields: RawObject,
@@ -299,10 +299,7 @@ function partsWithoutCalls(
   const all = listOf(fields['content'] ?? fields['parts'])
   if (calls.length === 0) return { parts: all, calls, twice: 0 }
   const ids = callIdsOf(calls)
-  const parts = all.filter((part) => {
-    const id = stringOf(objectOf(objectOf(part)['functionCall'])['id'])
-    return id === '' || !ids.has(id)
-  })
+  const parts = all.filter((part) => !ids.has(stringOf(objectOf(objectOf(part)['functionCall'])['id'])))
   return { parts, calls, twice: all.length - parts.length }
 }
 

@@ -41,6 +41,18 @@ describe('reading a chat of Gemini CLI', () => {
       expect(summarize(chat(...lines)).map((one) => one.split(':')[0])).toEqual([source, 'user', 'agent'])
   })
 
+  it('reads the results of calls without ids', () => {
+    const callOf = (output: string) => {
+      const result = [{ functionResponse: { name: 'read', response: { output } } }]
+      return { name: 'read', status: 'success', result }
+    }
+    const session = chat(user('u', 'go'), reply('g', '', [callOf('one'), callOf('two')]))
+    expect(summarize(session).filter((one) => one.startsWith('result'))).toEqual([
+      'result call: one',
+      'result call_2: two',
+    ])
+  })
+
   it('reads results of calls in every form and status', () => {
     const response = { functionResponse: { id: 'c1', name: 'read', response: { output: 'one image' } } }
     const session = chat(
