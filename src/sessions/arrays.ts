@@ -320,22 +320,17 @@ function withCallIds(elements: readonly Element[]): Element[] {
   return elements.map((element) => {
     const fields = produce(element.fields, (draft: Draft<RawObject>) => {
       const { role, choices } = draft
-      if (role === 'assistant') nameCall(draft, `call-${element.number}`)
-      else if (Array.isArray(choices))
-        for (const choice of objectsOf(choices))
-          nameCall(objectOf(choice['message']) as Draft<RawObject>, `call-${element.number}`)
+      const messages =
+        role === 'assistant' ? [draft] : objectsOf(choices).map(({ message }) => objectOf(message))
+      for (const message of messages) nameCall(message as Draft<RawObject>, `call-${element.number}`)
     })
     return fields === element.fields ? element : { ...element, fields }
   })
 }
 
 function nameCall(message: Draft<RawObject>, id: string): void {
-  const call = message['function_call']
-  if (
-    stringOf(objectOf(call)['name']) === '' ||
-    (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0)
-  )
-    return
+  const { function_call: call, tool_calls: calls } = message
+  if (stringOf(objectOf(call)['name']) === '' || (Array.isArray(calls) && calls.length > 0)) return
   delete message['function_call']
   message['tool_calls'] = [{ id, type: 'function', function: call }]
 }
@@ -583,10 +578,12 @@ function isMcpResult(output: unknown): boolean {
   const { content, ...more } = objectOf(output)
   return (
     Array.isArray(content) &&
-    content.every((part) => typeof objectOf(part)['type'] === 'string') &&
+    content.every((part) => MCP_PARTS.has(objectOf(part)['type'])) &&
     Object.keys(more).every((key) => ['isError', 'structuredContent', '_meta'].includes(key))
   )
 }
+
+const MCP_PARTS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'resource', 'resource_link'])
 
 const READ_FIELDS = [
   'id',

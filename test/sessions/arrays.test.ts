@@ -457,7 +457,12 @@ describe('reading UI messages', () => {
       { type: 'text', text: 'no' },
       { type: 'image', data: 'AAAA', mimeType: 'image/png' },
     ]
-    const outputs = [{ content, isError: true }, { content, structuredContent: {} }, { content: 'text' }]
+    const outputs = [
+      { content, isError: true },
+      { content, structuredContent: {} },
+      { content: 'text' },
+      { content: [{ type: 'paragraph', text: 'a' }] },
+    ]
     const parts = outputs.map((output, index) => ({
       type: 'tool-ls',
       toolCallId: `c${index}`,
@@ -471,6 +476,7 @@ describe('reading UI messages', () => {
       { content: [...textParts('no'), image], is_error: true },
       { content: [...textParts('no'), image], is_error: false },
       { content: textParts('{"content":"text"}'), is_error: false },
+      { content: textParts('{"content":[{"type":"paragraph","text":"a"}]}'), is_error: false },
     ])
     expect(session.notes).toMatchObject([{ what: 'tool result metadata', count: 1 }])
   })
