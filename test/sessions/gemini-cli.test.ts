@@ -42,11 +42,11 @@ describe('reading a chat of Gemini CLI', () => {
   })
 
   it('reads the results of calls without ids', () => {
-    const callOf = (output: string) => {
+    const calls = ['one', 'two'].map((output) => {
       const result = [{ functionResponse: { name: 'read', response: { output } } }]
       return { name: 'read', status: 'success', result }
-    }
-    const session = chat(user('u', 'go'), reply('g', '', [callOf('one'), callOf('two')]))
+    })
+    const session = chat(user('u', 'go'), reply('g', '', calls))
     expect(summarize(session).filter((one) => one.startsWith('result'))).toEqual([
       'result call: one',
       'result call_2: two',
