@@ -1,6 +1,7 @@
 import { ColloquyError } from '../event/errors.ts'
 import { ERASED, erasedFact } from '../event/erase.ts'
 import { copyJson } from '../event/freeze.ts'
+import { isObject } from '../event/json.ts'
 import type { Fact } from '../event/quarantine.ts'
 import { isOfReply } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
@@ -21,7 +22,7 @@ interface PlannedReplacement extends Replacement {
 /**
  * Returns the replacements that erase an event. The event gets a placeholder. The rest of the event's reply,
  * and all later replies on the event's branches, lose their signed parts, because a provider rejects signed
- * reasoning if earlier text has changed. O(events).
+ * reasoning if earlier text has changed, and lose their digests. O(events).
  * @param state with all bodies
  */
 export function planErasure(state: State, id: string): PlannedReplacement[] {
@@ -78,6 +79,15 @@ const responseId = ({ event }: Entry): string | null => {
 
 function unsigned(event: Event): Event {
   const before = event as object as JsonObject
-  const after = unsignReply(before, () => ERASED)
+  const after = withoutDigests(unsignReply(before, () => ERASED))
   return JSON.stringify(after) === JSON.stringify(before) ? event : (copyJson(after).value as object as Event)
+}
+
+/** A short erased text can be guessed from a digest of a later request or of the reply. */
+function withoutDigests(event: JsonObject): JsonObject {
+  const field = event['kind'] === 'ActionEvent' ? 'tool_call' : 'llm_message'
+  const holder = event[field]
+  if (!isObject(holder) || !isObject(holder['reply'])) return event
+  const { prefix: _prefix, digest: _digest, cuts: _cuts, ...reply } = holder['reply']
+  return { ...event, [field]: { ...holder, reply } }
 }

@@ -94,6 +94,34 @@ describe.each(Object.entries(STORES))('eraseEvent() over %s', (_, make) => {
     await store.close()
   })
 
+  it('removes digests from which a short text can be guessed', async () => {
+    const store = make()
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    const [pin] = await conversation.sendMessage('My PIN is 4711')
+    const digests = { prefix: 'of the request', digest: 'of the reply', cuts: ['of a call'] }
+    const reply = { grammar: 'anthropic', model: 'm', tools: 'of the tools', ...digests } as const
+    const said = signed('behind', 'Noted')
+    const message = { ...said.llm_message, reply }
+    await conversation.append({ ...said, llm_message: message })
+    const call = { id: 'call', name: 'ls', arguments: '{}', origin: 'completion', reply } as const
+    const names = { tool_name: 'ls', tool_call_id: 'call', llm_response_id: 'r' }
+    await conversation.append({
+      kind: 'ActionEvent',
+      source: 'agent',
+      thought: [],
+      action: null,
+      ...names,
+      tool_call: call,
+    })
+    await conversation.eraseEvent(pin?.id ?? '')
+    const text = await textOf(store)
+    expect(text).not.toMatch(/of the request|of the reply|of a call/)
+    expect(text.split('"reply":{"grammar":"anthropic","model":"m","tools":"of the tools"}')).toHaveLength(3)
+    await engine.close()
+    await store.close()
+  })
+
   it('makes another engine reload the log, and no stale snapshot is used', async () => {
     const store = make()
     const { engine, conversation, id } = await startConversation(store)
