@@ -111,9 +111,9 @@ function isFaithful(fact: Quarantined, where: 'line' | 'file', isFirst: boolean)
   if (where === 'line' && (raw.includes('\n') || raw.trim() === '')) return false
   // The bytes were not UTF-8. `raw` has replacement characters, and must not be read as the event.
   if (fact.issues.some(({ type }) => type === 'unicode_error')) return false
-  const { fact: again, broken } = decodePiece(Buffer.from(raw))
-  // The first line decides whether a file is an array, or JSON at all.
-  if (isFirst && (raw.trimStart().startsWith('[') || broken !== null)) return false
+  const { fact: again, broken, hasNoKind } = decodePiece(Buffer.from(raw))
+  // The first line decides whether a file is an array, or a log at all.
+  if (isFirst && (raw.trimStart().startsWith('[') || broken !== null || hasNoKind === true)) return false
   return !isQuarantined(again) || wrap({ ...again, issues: [] }) === wrap({ ...fact, issues: [] })
 }
 

@@ -299,11 +299,6 @@ const BATCH = 200
 /** A file that begins with this many lines, none of which is an event, is rejected as another kind of file. */
 const HOPELESS = 1000
 
-/** Whether a line cannot be an event, not even one of a later version. */
-const isForeign = ({ fact, broken }: ReadFact): boolean =>
-  broken !== null ||
-  (isQuarantined(fact) && fact.event_kind === undefined && fact.issues[0]?.type !== 'unknown_record')
-
 /** Yields batches, but none before an event was read, so that a file of another kind creates nothing. */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
@@ -326,8 +321,8 @@ async function* batchesOf(
   for await (const some of read) {
     for (const decoded of some) {
       noteRead(report, decoded, MAX_ISSUES)
-      if (isForeign(decoded)) foreign += 1
-      const { fact } = decoded
+      const { fact, broken, hasNoKind } = decoded
+      if (broken !== null || hasNoKind === true) foreign += 1
       // No store keeps transient events.
       if (!isQuarantined(fact) && !KINDS[fact.kind].stored) report.skipped += 1
       else batch.push(decoded)

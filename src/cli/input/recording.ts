@@ -29,6 +29,8 @@ import { findRollout, follow, openInput, type Opened, type Piece, valueOf } from
 
 interface Decoded extends Loaded {
   readonly broken: 'not JSON' | 'not UTF-8' | null
+  /** Whether the line cannot be an event, not even one of a later version. */
+  readonly hasNoKind?: boolean
 }
 
 const UNCHANGED = { upcasts: [], warnings: [] }
@@ -42,9 +44,10 @@ export function decodePiece(bytes: Buffer): Decoded {
   const stored = unwrap(text)
   if (stored !== null) return { ...UNCHANGED, fact: stored, broken: null }
   const loaded = loadLine(text)
-  if (!isJson(loaded.fact)) return { ...loaded, broken: 'not JSON' }
-  if (isUtf8(bytes)) return { ...loaded, broken: null }
-  return { ...UNCHANGED, fact: notUtf8(text, loaded.fact), broken: 'not UTF-8' }
+  const { fact } = loaded
+  if (!isJson(fact)) return { ...loaded, broken: 'not JSON' }
+  if (!isUtf8(bytes)) return { ...UNCHANGED, fact: notUtf8(text, fact), broken: 'not UTF-8' }
+  return { ...loaded, broken: null, hasNoKind: isQuarantined(fact) && fact.event_kind === undefined }
 }
 
 const isJson = (fact: Fact): boolean => !(isQuarantined(fact) && fact.issues[0]?.type === 'json_invalid')
