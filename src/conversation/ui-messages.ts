@@ -32,10 +32,10 @@ export interface UIStreamOptions extends UIMessagesOptions {
   /** Parts of the reply that the client already has. Default: none. */
   readonly from?: readonly UIPart[]
   /**
-   * Starts the run that makes the reply. Called once, as soon as the stream has subscribed or has ended.
-   * The stream ends when the promise settles, with an error if the promise rejects. If another
-   * run makes the reply, the stream ends with that run. Default: starts no run, but recovers a conversation
-   * whose status is `running` without a lease, as after an import; the stream ends when no run is active.
+   * Starts the run that makes the reply. Called once: when the stream has subscribed, or when it ends before
+   * that. The stream ends when the promise settles, with an error if it rejects. If another run makes the
+   * reply, the stream ends with that run. Default: starts no run, and the stream ends when no run is active. A
+   * conversation whose status is `running` without a lease, as after an import, is recovered.
    */
   readonly run?: () => Promise<unknown>
   /**

@@ -61,7 +61,7 @@ export function callOrigins(origin: Origin, count: number, separator: string): r
 
 export type HasResult = (callId: string) => boolean
 
-/** Returns a test for calls with a result. It collects these calls when it is first used, which is rarely. */
+/** Returns a function that finds whether a call has a result. It reads the calls at its first use. */
 export function resultsOnDemand(calls: () => readonly string[]): HasResult {
   let ids: ReadonlySet<string> | null = null
   return (callId) => (ids ??= new Set(calls())).has(callId)

@@ -38,7 +38,7 @@ export interface RunOptions {
    */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
-   * Log length when the run was requested. After a later pause or interrupt, the run does not start. Default:
+   * Log length when the run was requested. If a pause or interrupt follows it, the run does not start. Default:
    * current length.
    */
   readonly from?: number

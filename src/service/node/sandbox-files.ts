@@ -21,7 +21,7 @@ export const PROBLEMS: Problems = {
   EISDIR: [400, 'The path is not a file.'],
   EEXIST: [400, 'A part of the path is a file, not a folder.'],
   ENAMETOOLONG: [400, 'The path is too long.'],
-  EINVAL: [400, 'Invalid path.'],
+  EINVAL: [400, 'The operating system rejects this path. Use another one.'],
   ENXIO: [400, 'The path is not a file.'],
   ELOOP: [403, 'The path contains a loop of symbolic links.'],
   EACCES: [403, 'Permission denied.'],
