@@ -14,6 +14,7 @@ import type { AppendOptions, ExpectedVersion, SnapshotPart, Store } from '../sto
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { BlobMode } from '../store/contract/blobs.ts'
 import type { StoredEvent } from '../store/contract/query.ts'
+import { formatInstant } from '../store/kit/record.ts'
 import { versionOf } from '../store/kit/append/decide-append.ts'
 import { hasLargeString } from '../store/kit/blobs.ts'
 import { isTransient, unknownConversation } from '../store/kit/errors.ts'
@@ -303,9 +304,17 @@ export class Replica {
     })
   }
 
+  /** Time of the last event, with a zone. Only the store knows the zone of a time that lacks one (D10). */
+  async #lastTime(): Promise<string | null> {
+    const last = this.#state.log.entries.last()
+    if (last === undefined || last.timestamp?.endsWith('Z') === true) return last?.timestamp ?? null
+    const [stored] = await this.#store.read(this.id, { from: last.seq, limit: 1 })
+    return stored === undefined ? last.timestamp : formatInstant(stored.time)
+  }
+
   async #append(events: readonly Event[], options: AppendOptions): Promise<readonly AppendedEvent[]> {
     if (this.replies.beforeEnd !== null) await this.replies.finish(events)
-    const last = this.#state.log.entries.last()?.timestamp ?? null
+    const last = await this.#lastTime()
     const begunAt = performance.now()
     let appended
     try {

@@ -320,3 +320,26 @@ it('an event is never stamped before the previous one, even if clocks differ or 
   await ahead.close()
   await behind.close()
 })
+
+it.each([
+  ['Asia/Tokyo', '1970-01-01T09:30:00', '1970-01-01T01:00:00.000000Z'],
+  ['Asia/Tokyo', '1970-01-01T10:30:00', '1970-01-01T01:30:00.000000Z'],
+  ['America/New_York', '1969-12-31T19:30:00', '1970-01-01T01:00:00.000000Z'],
+  ['America/New_York', '1969-12-31T20:30:00', '1970-01-01T01:30:00.000000Z'],
+  [null, '1970-01-01T00:30:00', '1970-01-01T01:00:00.000000Z'],
+  [null, '1970-01-01T01:30:00', '1970-01-01T01:30:00.000000Z'],
+  [null, 'unreadable', '1970-01-01T01:00:00.000000Z'],
+])(
+  'a time without a zone is in the time zone %s of its conversation: after %s follows %s',
+  async (timeZone, timestamp, next) => {
+    const store = memoryStore()
+    const engine = createEngine({ store, clock: () => 3_600_000_000n })
+    const conversation = await engine.create({ timeZone })
+    await store.append(conversation.id, [{ ...user('imported'), timestamp }], { mode: 'import' })
+    for (const key of ['a', 'b']) {
+      const [sent] = await conversation.sendMessage('Hello', { key })
+      expect(timeOf(sent)).toBe(next)
+    }
+    await engine.close()
+  },
+)
