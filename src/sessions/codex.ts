@@ -525,7 +525,7 @@ function replaceHistory(payload: RawObject, origin: Origin, { writer, typed }: R
     stored.add(id)
     remaining.set(text, count - 1)
   }
-  writer.condense(stored, stringOf(payload['message']), origin)
+  writer.condense(stored, stringOf(payload['message']), origin, 'end')
   for (const [index, { content }] of messages.entries()) {
     const text = textIn(content)
     const count = remaining.get(text) ?? 0

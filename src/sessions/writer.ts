@@ -75,6 +75,8 @@ function repeatsResult(call: KnownCall, content: readonly Content[]): boolean {
 
 const isSeen = ({ event }: Place): boolean => event === null || SEEN.has(KINDS[event.kind].unit)
 
+const isPrompt = ({ event }: Place): boolean => event?.kind === 'SystemPromptEvent'
+
 const SEEN: ReadonlySet<unknown> = new Set(['message', 'call', 'result'])
 
 type Unplaced<E = Event> = E extends Event ? Omit<E, 'id' | 'timestamp' | 'parent_id'> : never
@@ -310,8 +312,8 @@ export class SessionWriter {
   }
 
   /**
-   * Removes all events from the view except those in `stored`. The summary precedes or follows the kept
-   * events (`where`). If `origin.after` is specified, only events up to it are removed.
+   * Removes all events from the view except system prompts and those in `stored`. The summary precedes or follows
+   * the kept events (`where`). If `origin.after` is specified, only events up to it are removed.
    */
   condense(
     stored: ReadonlySet<string>,
@@ -321,24 +323,26 @@ export class SessionWriter {
   ): void {
     const sight = this.inSight(origin.after)
     const hasSummary = summary.trim() !== ''
-    const remaining = sight.filter((one) => stored.has(one.id))
-    const offset = where === 'front' ? 0 : remaining.filter(isSeen).length
+    const isKept = (one: Place): boolean => stored.has(one.id) || isPrompt(one)
+    const remaining = sight.filter(isKept)
+    const first = where === 'front' ? remaining.findIndex((one) => !isPrompt(one)) : -1
+    const before = first < 0 ? remaining : remaining.slice(0, first)
     // The file may use the same id for an event and a summary. The id is listed once.
     const forgotten = new Set<string>()
-    for (const one of sight) if (!stored.has(one.id)) forgotten.add(one.id)
+    for (const one of sight) if (!isKept(one)) forgotten.add(one.id)
     const id = this.add(
       {
         kind: 'Condensation',
         source: 'environment',
         llm_response_id: `condensation-${origin.id ?? origin.line}`,
         forgotten_event_ids: [...forgotten],
-        ...(hasSummary ? { summary, summary_offset: offset } : {}),
+        ...(hasSummary ? { summary, summary_offset: before.filter(isSeen).length } : {}),
       },
       origin,
     )
     const { line } = origin
     const summaryPlace: Place = { id: `${id}-summary`, line, event: null, before: null, remaining: null }
-    const all = where === 'front' ? [summaryPlace, ...remaining] : [...remaining, summaryPlace]
+    const all = remaining.toSpliced(before.length, 0, summaryPlace)
     if (id !== null && this.#head !== null) this.#head.remaining = hasSummary ? all : remaining
   }
 

@@ -163,6 +163,36 @@ describe('a Codex prompt with an image', () => {
   })
 })
 
+describe('a compaction of Codex', () => {
+  it('keeps the system prompt, and puts the summary behind the kept prompts', () => {
+    const meta = { type: 'session_meta', payload: { id: 's', base_instructions: { text: 'Be brief.' } } }
+    const user = (words: string) => item('message', { role: 'user', content: [text(words)] })
+    const reply = item('message', { role: 'assistant', content: [{ type: 'output_text', text: 'yes' }] })
+    const history = [user('one'), user('two'), user('in short')].map(({ payload }) => payload)
+    const payload = { message: 'in short', replacement_history: history }
+    const lines = [
+      meta,
+      user('one'),
+      reply,
+      user('two'),
+      reply,
+      { type: 'compacted', payload },
+      user('three'),
+    ]
+    const { view } = replay(read(lines).facts.map(({ fact }) => fact)).branch
+    const seen = [...view.units].map((unit) =>
+      unit.type === 'message' ? unit.item.event : expect.unreachable(),
+    )
+    expect(seen.map((one) => ('llm_message' in one ? one.llm_message.content : one))).toMatchObject([
+      { system_prompt: { text: 'Be brief.' } },
+      [{ text: 'one' }],
+      [{ text: 'two' }],
+      { summary: 'in short' },
+      [{ text: 'three' }],
+    ])
+  })
+})
+
 describe('a Codex message with text that the client inserted', () => {
   const inserted = text('<user_ide_context>a.ts</user_ide_context>')
   const content = [inserted, text('Mend it')]
@@ -188,8 +218,8 @@ describe('a Codex message with text that the client inserted', () => {
     const history = { message: 'short', replacement_history: [{ type: 'message', role: 'user', content }] }
     const compacted = { type: 'compacted', payload: history }
     expect(summarize(read([META, prompt, typed, reply, compacted]), 'view')).toEqual([
-      'summary: short',
       ...conversation.slice(0, 2),
+      'summary: short',
     ])
   })
 
