@@ -181,7 +181,7 @@ export function codex(all: Script): unknown[] {
       if (drift[1] !== true) count()
     }
     put('event_msg', { type: 'task_complete', last_agent_message: null })
-    if (compacted !== null) put('compacted', { message: compacted })
+    if (compacted !== null) put('compacted', { message: compacted, replacement_history: [] })
   }
   return lines
 }

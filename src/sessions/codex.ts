@@ -516,7 +516,7 @@ function replaceHistory(payload: RawObject, origin: Origin, { writer, typed }: R
   const remaining = new Map<string, number>()
   for (const { content } of messages)
     remaining.set(textIn(content), (remaining.get(textIn(content)) ?? 0) + 1)
-  const stored = new Set<string>()
+  const stored = Array.isArray(payload['replacement_history']) ? new Set<string>() : latestPrompts(writer)
   // Match from the end, because a shorter history keeps the latest messages.
   for (const { id, event } of writer.inSight().toReversed()) {
     const text = event?.kind === 'MessageEvent' ? textIn(event.llm_message.content ?? []) : ''
@@ -541,6 +541,19 @@ function replaceHistory(payload: RawObject, origin: Origin, { writer, typed }: R
   }
   const position = { ...origin, id: `line-${origin.line}-others` }
   if (readable.length > 0) writer.update('codex.replacement_history', readable as JsonValue, position)
+}
+
+/** Without a history, Codex kept the prompts of the last 20,000 tokens. A token is about 4 bytes. */
+function latestPrompts(writer: SessionWriter): Set<string> {
+  const stored = new Set<string>()
+  let room = 80_000
+  for (const { id, event } of writer.inSight().toReversed()) {
+    if (event?.kind !== 'MessageEvent' || event.source !== 'user') continue
+    room -= textIn(event.llm_message.content ?? []).length
+    if (room < 0) break
+    stored.add(id)
+  }
+  return stored
 }
 
 const isSealed = (item: RawObject): boolean =>

@@ -191,6 +191,18 @@ describe('a compaction of Codex', () => {
       [{ text: 'three' }],
     ])
   })
+
+  it('keeps the prompts of the last 20,000 tokens if it contains no history', () => {
+    const prompt = (words: string) => [
+      item('message', { role: 'user', content: [text(words)] }),
+      event('user_message', { message: words }),
+    ]
+    const reply = item('message', { role: 'assistant', content: [{ type: 'output_text', text: 'yes' }] })
+    const rest = [reply, ...prompt('two'), reply, { type: 'compacted', payload: { message: 'in short' } }]
+    const shown = (words: string) => summarize(read([META, ...prompt(words), ...rest]), 'view')
+    expect(shown('one')).toEqual(['user: one', 'user: two', 'summary: in short'])
+    expect(shown('one'.repeat(30_000))).toEqual(['user: two', 'summary: in short'])
+  })
 })
 
 describe('a Codex message with text that the client inserted', () => {
