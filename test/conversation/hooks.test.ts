@@ -226,6 +226,12 @@ describe('a failing hook', () => {
     expect(event?.error).toContain(field)
   })
 
+  it('blocks if its result blocks and has another field', async () => {
+    const { event, blocked } = await eventFor({ blocked: true, reason: 'no', decision: 'block' })
+    expect(blocked).toBe('no')
+    expect(event).toMatchObject({ exit_code: 2, blocked: true, error: null })
+  })
+
   it('blocks nothing if its tool predicate or a getter of its result throws', async () => {
     const outcome = {
       get blocked(): boolean {

@@ -101,7 +101,8 @@ async function runHook(
 
 /** Rejects a value such as `{ decision: 'block' }`, which would block nothing without a trace. */
 function checkOutcome(outcome: HookOutcome): HookOutcome {
-  if (typeof outcome !== 'object') return {}
+  // A failing hook blocks nothing, so an unknown field must not cancel a block.
+  if (typeof outcome !== 'object' || outcome.blocked === true) return outcome
   checkOptionNames(outcome, 'blocked reason additionalContext success exitCode stdout stderr error')
   checkBoolean('blocked', outcome.blocked, invalidArgument)
   return outcome
