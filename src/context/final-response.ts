@@ -2,12 +2,13 @@ import type { Event } from '../event/types.ts'
 import { type Entry, loadedEvent } from '../log/entry.ts'
 import { hasContent } from '../messages/neutral.ts'
 import type { State } from '../state/state.ts'
+import { isFinalReply } from '../state/status.ts'
 import { shownOf } from './text.ts'
 
 /**
  * Returns the agent's final response on HEAD's branch: the text of the last message with content, or the
- * message of the last finish call, whichever is later. Empty if the branch has neither, or for a finish call
- * without a message. O(events since the response).
+ * message of the last finish call, whichever is later. Empty if the branch has neither, for a finish call
+ * without a message, and for a final reply without text. O(events since the response).
  * @throws ColloquyError `evicted` if a snapshot or `evict` left out a body that may be the response.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Done.' }] }
@@ -30,5 +31,5 @@ function finalText(event: Event): string | null {
   }
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return null
   const content = event.llm_message.content ?? []
-  return hasContent(content) ? shownOf(content).join('') : null
+  return hasContent(content) || isFinalReply(event) ? shownOf(content).join('') : null
 }

@@ -59,6 +59,14 @@ describe('V1 finalResponse', () => {
     ).toBe('One')
   })
 
+  it('returns an empty string for a final reply that has only a file', () => {
+    const file = {
+      ...agent('b', []),
+      llm_message: { role: 'assistant', content: [], reply: { output: true } },
+    }
+    expect(final(agent('a', 'One'), file as Event)).toBe('')
+  })
+
   // The public implementation returns an empty last message.
   it('ignores empty agent messages', () => {
     expect(final(agent('a', 'One'), agent('b', ''), agent('c', []))).toBe('One')
