@@ -113,7 +113,8 @@ function messageContent(event: MessageEvent): object {
   const { role, content, tool_calls, completes } = event.llm_message as Message & {
     readonly completes?: JsonValue
   }
-  // Only a reply with text or an image is final, so another reply must not get a text.
+  // Only a reply with output is final, so another reply must not get a text.
+  const isOutput = replyOf(event)?.output === true
   const speaks = event.source !== 'agent' || content?.some(isOutputPart) === true
   const call = isObject(completes)
     ? pick(completes, 'action_id', 'tool_call_id', 'tool_name', 'outcome')
@@ -121,7 +122,7 @@ function messageContent(event: MessageEvent): object {
   return {
     llm_message: defined({
       role,
-      content: content === undefined || content.length === 0 ? content : speaks ? TEXT : SILENCE,
+      content: isOutput ? TEXT : !content?.length ? content : speaks ? TEXT : SILENCE,
       tool_calls: tool_calls?.map(({ id, name, origin }) => ({ id, name, arguments: '{}', origin })),
       thinking_blocks: thinkingOf(event.llm_message),
       completes: call,

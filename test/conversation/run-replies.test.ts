@@ -2,8 +2,10 @@
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { finalResponse } from '../../src/context/final-response.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
+import { isTurnOver } from '../../src/conversation/turn.ts'
 import { replyOf } from '../../src/event/reply.ts'
 import type { Event, MessageEvent } from '../../src/event/types.ts'
 import { GRAMMARS } from '../../src/messages/grammars.ts'
@@ -351,8 +353,10 @@ describe('a reply without text', () => {
     expect([status, requests]).toEqual(isFinal ? ['finished', 1] : ['error', 3])
     const { log } = await conversation.state()
     const [reply] = [...log.entries].filter(({ event }) => event?.source === 'agent')
+    expect((await conversation.read(finalResponse)).trim()).toBe('')
     await conversation.eraseEvent(reply?.id ?? '')
-    expect((await conversation.state()).header.status).toBe(status)
+    const { header, branch } = await conversation.state()
+    expect([header.status, isTurnOver(branch)]).toEqual([status, isFinal])
   })
 
   it('with images in its message is final', async () => {
