@@ -219,7 +219,7 @@ function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => E
 }
 
 /** Increment it when the fold, the header or a part's format changes, so that old snapshots do not open. */
-export const FOLD_VERSION = 13
+export const FOLD_VERSION = 14
 
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }
 
