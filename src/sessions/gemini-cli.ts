@@ -278,10 +278,10 @@ function readUserMessage(
     return
   }
   if (first > 0) writer.say('user', contentOf(parts.slice(0, first)), origin)
-  for (const [index, { callId, content: output }] of resultsIn(parts.slice(first)).entries()) {
+  for (const [index, { callId, tool, content: output }] of resultsIn(parts.slice(first)).entries()) {
     const position = { ...origin, id: `${origin.id}.${index}` }
     if (callId === null) writer.say('user', output, position)
-    else writer.result({ callId, content: output, isError: false }, position)
+    else writer.result({ callId, tool, content: output, isError: false }, position)
   }
 }
 
@@ -407,16 +407,15 @@ function listOf(value: unknown): readonly (string | RawObject)[] {
  * Returns the results of calls. A result consists of a function response and the parts that follow it. Its call id
  * is empty if the response has none, and null for parts that precede every response.
  */
-function resultsIn(
-  value: unknown,
-): { readonly callId: string | null; readonly content: readonly Content[] }[] {
-  const all: { callId: string | null; content: Content[] }[] = []
+function resultsIn(value: unknown) {
+  const all: { callId: string | null; tool?: string | undefined; content: Content[] }[] = []
   for (const part of listOf(value)) {
     const response = objectOf(part)['functionResponse']
     const isNext = response !== undefined && response !== null
     const last = all.at(-1)
     const content = isNext ? responseContent(objectOf(response)) : contentOf([part])
-    if (isNext) all.push({ callId: stringOf(objectOf(response)['id']), content })
+    const { id, name } = objectOf(response)
+    if (isNext) all.push({ callId: stringOf(id), tool: stringOf(name) || undefined, content })
     else if (last !== undefined) last.content.push(...content)
     else all.push({ callId: null, content })
   }

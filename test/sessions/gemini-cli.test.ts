@@ -188,6 +188,18 @@ describe('a rewritten history of Gemini CLI', () => {
     expect(summarize(toAgain, 'view')).toEqual(['user: one', 'agent: two', 'user: three', 'user: next'])
   })
 
+  it('matches results without a call id to the open calls by tool', () => {
+    const turn = ['sh', 'read'].map((name) => ({ functionCall: { name, args: {} } }))
+    const results = ['read', 'sh'].map((name) => ({ functionResponse: { name, response: { output: name } } }))
+    const { facts } = chat(user('u', 'go'), reply('m', turn), user('r', results))
+    const all = facts.flatMap(({ fact }) => ('kind' in fact ? [fact] : []))
+    const calls = all.filter(({ kind }) => kind === 'ActionEvent')
+    const found = calls.map(({ id }) => all.find((event) => 'action_id' in event && event.action_id === id))
+    expect(found).toMatchObject(
+      ['sh', 'read'].map((name) => ({ observation: { content: [{ type: 'text', text: name }] } })),
+    )
+  })
+
   it('does not change the view if it has the same messages in other forms', () => {
     const turn = [{ text: 'four' }, { functionCall: { id: 'c', name: 'sh', args: {} } }]
     const list = [...before.slice(0, 3), { ...before[3], content: turn }, user('r', result)]
