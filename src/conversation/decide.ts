@@ -35,10 +35,8 @@ export const openCallsOf = ({ branch }: Pick<State, 'branch'>): EventEntry<Actio
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
 export function decidePause(state: State, live = false): Event[] {
-  const {
-    header: { status },
-    log: { head },
-  } = state
+  const { status } = state.header
+  const { head } = state.log
   const hasNewMessage = head !== null && eventKindOf(head) === 'MessageEvent' && !isInterrupted(head)
   const mayStillStart = status === 'paused' && (live || hasNewMessage)
   return status === 'idle' || status === 'running' || mayStillStart || isSettling(state)
@@ -68,12 +66,8 @@ const stopped = (state: State, stop: Event): Event[] =>
 export function decideInterrupt(state: State, live = false, unstarted?: ReadonlySet<string>): Event[] {
   const { header, log } = state
   const { status } = header
-  const runs =
-    status === 'running' ||
-    status === 'idle' ||
-    (live && (status === 'paused' || status === 'finished')) ||
-    isSettling(state)
-  if (!runs) return []
+  const interruptible = ['running', 'idle', ...(live ? ['paused', 'finished'] : [])]
+  if (!interruptible.includes(status) && !isSettling(state)) return []
   const calls = status === 'idle' && !live ? [] : openCallsOf(state)
   // Already interrupted: the run can take some time to end.
   if (
@@ -83,10 +77,8 @@ export function decideInterrupt(state: State, live = false, unstarted?: Readonly
     isInterrupted(log.head)
   )
     return []
-  return [
-    ...lostCallResults(state, calls, unstarted),
-    ...stopped(state, { kind: 'InterruptEvent', source: 'user' }),
-  ]
+  const interrupt: Event = { kind: 'InterruptEvent', source: 'user' }
+  return [...lostCallResults(state, calls, unstarted), ...stopped(state, interrupt)]
 }
 
 const isInterrupted = (head: Entry): boolean =>

@@ -173,15 +173,12 @@ function recordOf(
 }
 
 /** Kinds of parts, of all grammars, that are output for the user. */
-const OUTPUTS: ReadonlySet<string> = new Set(
-  'audio document file fileData image image_generation_call images inlineData mcp_approval_request video'.split(
-    ' ',
-  ),
-)
+const OUTPUT =
+  /^(?:audio|document|file(?:Data)?|image(?:s|_generation_call)?|inlineData|mcp_approval_request|video)$/
 
 /** Whether a part is output for the user. A draft of the model's thinking, or a failed image, is not. */
 function isOutput(part: OrderedPart): boolean {
-  if (!('other' in part) || !OUTPUTS.has(kindName(part.other))) return false
+  if (!('other' in part) || !OUTPUT.test(kindName(part.other))) return false
   const { thought, type, result } = part.other
   return thought !== true && (type !== 'image_generation_call' || stringOf(result) !== '')
 }
