@@ -42,13 +42,13 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'an interrupt during a pause is ignored',
     file: 'conversation/decide.ts',
-    find: "(live && (status === 'paused' || status === 'finished'))",
-    replace: "(live && status === 'finished')",
+    find: "(live ? ['paused', 'finished'] : [])",
+    replace: "(live ? ['finished'] : [])",
   },
   {
     name: 'aborting the signal appends no interrupt',
     file: 'conversation/run/loop.ts',
-    find: 'interrupting = replica.commit(decideInterruptRun, {',
+    find: 'interrupting = replica.commit(interrupt, {',
     replace: 'interrupting = replica.commit(() => [], {',
   },
   {

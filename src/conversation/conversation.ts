@@ -227,7 +227,7 @@ export class Conversation {
     const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
     const stopped = await this.#decide((state) =>
-      leased || this.#engine.isRunning(this.id) ? decideInterruptRun(state) : decideInterrupt(state),
+      leased ? decideInterruptRun(state) : decideInterrupt(state, this.#engine.isRunning(this.id)),
     )
     if (options.working !== true) return stopped
     const calls = listWorkingCalls(await this.state())

@@ -341,4 +341,24 @@ describe('an interrupt reports that a call had no effect', () => {
     await other.close()
     await engine.close()
   })
+
+  it('but not of a call that another writer appended', async () => {
+    const { engine, conversation } = await startConversation()
+    const replying = gate()
+    const { step } = script([
+      async function* () {
+        yield call('a')
+        await replying.pass()
+      },
+    ])
+    const stop = new AbortController()
+    const run = conversation.run(step, { signal: stop.signal })
+    await replying.reached
+    await conversation.append(call('b', 'work', { llm_response_id: 'other' }))
+    stop.abort()
+    await run
+    expect((await errors(conversation)).toSorted()).toEqual([NEVER_STARTED, INTERRUPTED].toSorted())
+    replying.open()
+    await engine.close()
+  })
 })

@@ -11,7 +11,7 @@ import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
 import {
   callsOfRun,
-  decideInterruptRun,
+  decideInterrupt,
   decideRunLost,
   errorResults,
   errorEvent,
@@ -361,10 +361,11 @@ async function runUnderLease(
   }
   let interrupting: Promise<unknown> = Promise.resolve()
   const quit = (): void => interrupted.abort()
+  const interrupt = (now: State): Event[] => decideInterrupt(now, true, unstarted(run))
   const stop = (): void => {
     quit()
     // Appended under the lease: a run that has lost its lease must not interrupt the next run.
-    interrupting = replica.commit(decideInterruptRun, { depends: true, lease: lease.lease })
+    interrupting = replica.commit(interrupt, { depends: true, lease: lease.lease })
     interrupting.catch(() => undefined)
   }
   const ends = [
