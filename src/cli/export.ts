@@ -3,8 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { redactionRules, redactRecord } from '../context/redaction/index.ts'
-import { redactPage } from '../context/redaction/store.ts'
+import { redactionRules, redactRecord, redactStored } from '../context/redaction/index.ts'
 import type { Quarantined } from '../event/index.ts'
 import { type ConversationRecord, isQuarantined, type Store, type StoredEvent } from '../index.ts'
 import { type Layout, layoutOf, type RequestOf } from './commands.ts'
@@ -46,7 +45,7 @@ export async function exportConversation({ options }: RequestOf<'export'>, page:
 async function redacted(store: Store, record: ConversationRecord): Promise<Source> {
   const rules = redactionRules()
   const masked = new Set<string>()
-  const read: Store['read'] = async (...input) => redactPage(await store.read(...input), rules, masked)
+  const read: Store['read'] = async (...input) => redactStored(await store.read(...input), rules, masked)
   for await (const _ of readLog({ read }, record));
   return { store: { read }, record: redactRecord(record, rules) }
 }

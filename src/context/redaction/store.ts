@@ -64,26 +64,21 @@ const UNCHANGED = [
 ] as const satisfies readonly (keyof Store)[]
 
 /**
- * Redacts a stored event after it is read. Returns the same object if there is no secret. O(size).
+ * Redacts stored events after they are read. Unchanged events are the same objects. If an event of a reply is
+ * masked, all events of the reply lose their signatures. O(size).
+ * @param masked response ids of replies that have masked events on other pages; those of `events` are added
  * @example
  * const place = { conversationId: 'c', seq: 0, id: 'p', parentId: null, inTree: true, time: '0' }
  * const event = { ...place, fact: { kind: 'PauseEvent', id: 'p' } }
- * redactStored(event, redactionRules()) === event // true
+ * redactStored([event], redactionRules())[0] === event // true
  */
-export const redactStored = (event: StoredEvent, rules: RedactionRules): StoredEvent =>
-  withFact(event, redact(event.fact, rules))
-
-/** Redacts a page of a log as `redactReplies` does. */
-export function redactPage(
+export function redactStored(
   events: readonly StoredEvent[],
   rules: RedactionRules,
-  masked: Set<string>,
+  masked?: Set<string>,
 ): StoredEvent[] {
-  const facts = redactReplies(
-    events.map(({ fact }) => fact),
-    rules,
-    masked,
-  )
+  const before = events.map(({ fact }) => fact)
+  const facts = redactReplies(before, rules, masked)
   return events.map((event, i) => withFact(event, facts[i] ?? event.fact))
 }
 

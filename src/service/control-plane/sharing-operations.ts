@@ -105,11 +105,11 @@ export const redactedReads = (store: SharedReads, rules: RedactionRules): Shared
   count: (filter) => store.count(filter),
   search: async (query) => {
     const page = await store.search(query)
-    return { ...page, items: page.items.map((event) => redactStored(event, rules)) }
+    return { ...page, items: redactStored(page.items, rules) }
   },
   getMany: async (id, ids) => {
     const events = await store.getMany(id, ids)
-    return events.map((event) => (event === null ? null : redactStored(event, rules)))
+    return events.map((event) => (event === null ? null : (redactStored([event], rules)[0] ?? null)))
   },
 })
 
