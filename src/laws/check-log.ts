@@ -476,7 +476,7 @@ type CallEntry = EventEntry<ActionEvent>
  * executed without an approval (I7). If the log records no starts, a result proves an execution.
  */
 function watchConsent(report: Report) {
-  /** The turn in which each call started. A new status, a move of HEAD or an approval begins a turn. */
+  /** The turn in which each call started. Here, a new status, a move of HEAD or an approval begins a turn. */
   const startedIn = new Map<string, number>()
   /** Ids of calls approved on any branch; empty if the log does not record approvals. */
   const approved = new Set<unknown>()

@@ -174,7 +174,7 @@ function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
 const valuesOf = (text: unknown): unknown[] =>
   typeof text === 'string' ? attempt((): unknown[] => [text, JSON.parse(text)], [text]) : []
 
-/** Omits null fields, because FastMCP writes them only in structured content. */
+/** For comparing a text with structured content. Null fields are omitted: FastMCP writes them only there. */
 const sortedJson = (value: unknown): string =>
   canonicalJson(mapDeep(value, (each) => (each instanceof Bytes ? each.base64 : (each ?? undefined))))
 

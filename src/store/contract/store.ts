@@ -375,8 +375,8 @@ export interface AppendOptions {
    * repeated id are outside the tree. The stored log does not depend on how the facts are divided into
    * appends, and its tree is the tree of `replay`.
    *
-   * If `expected` is a number (`none` means 0), this number is the first fact's position in the log, and
-   * facts that are already in the log are recognized by position. The import can be repeated or resumed:
+   * If `expected` is a number, it is the position of the first fact in the log (`none`: 0), and facts that
+   * are already in the log are recognized by position. The import can be repeated or resumed:
    * facts that are in the log are not appended again. The import throws `version_conflict` if a stored body
    * differs, or if the log is shorter than `expected`. With `any`, facts are recognized by id.
    */

@@ -55,7 +55,7 @@ interface Decided {
 
 type Entry = ReturnType<typeof entryOf>
 
-/** True: written. Row: the log has changed. `blobs`: bytes are needed. Null: no such log, or it is locked. */
+/** True if written; the log's row if it has changed; `blobs` if bytes are needed; null if missing or locked. */
 type Answer = Settled | 'blobs'
 
 type Settled = true | LogRow | null
