@@ -2,16 +2,23 @@
 
 import type { AgentInputItem } from '@openai/agents-core'
 import { isObject, without } from '../event/json.ts'
-import { type Content, isImagePart, isTextPart, type JsonObject } from '../event/shapes.ts'
+import { type Content, isTextPart, type JsonObject } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
+import { urlOf } from '../messages/files.ts'
+import type { Piece } from '../messages/limits.ts'
 import type { ToolMessage } from '../messages/message.ts'
 import { toMessages } from '../messages/neutral.ts'
+import { PARTS } from '../messages/openai-responses/blocks.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
+import { itemAsText, piecesOf } from '../messages/pieces.ts'
+import { objectOf } from '../messages/text.ts'
 import { base64Of } from '../messages/text-files.ts'
 import { replay } from '../state/reduce.ts'
 
 /** Field with an event's items. The first event of a reply has the items of all the reply's events. */
 const ITEMS = 'openai_agents'
+
+const ACCEPTS = { acceptsImage: () => true, parts: PARTS }
 
 /** Converts items to events; the model's adjacent items form a reply. Adds new action ids to `actions`. */
 export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<string, string>): Event[] {
@@ -151,9 +158,19 @@ export function resultItem({ tool_call_id: callId, name, content }: ToolMessage)
   return { type: 'function_call_result', callId, name, status: 'completed', output } as AgentInputItem
 }
 
-function inputParts(part: Content): object[] {
-  if (isImagePart(part)) return part.image_urls.map((image) => ({ type: 'input_image', image }))
-  return [{ type: 'input_text', text: isTextPart(part) ? part.text : JSON.stringify(part) }]
+const inputParts = (part: Content): object[] =>
+  isTextPart(part)
+    ? [{ type: 'input_text', text: part.text }]
+    : piecesOf([part], ACCEPTS, 'user').map((piece) => inputPart(itemAsText(piece, ACCEPTS)))
+
+function inputPart(piece: Piece): object {
+  if (piece.type === 'text') return { type: 'input_text', text: piece.text }
+  if (piece.type === 'image') return { type: 'input_image', image: urlOf(piece.image) }
+  const { type, text, filename, file_id: id, file_url: url, file_data, image_url = file_data } = piece.block
+  if (type === 'input_text') return { type, text }
+  const source = id === undefined ? (url === undefined ? image_url : { url }) : { id }
+  if (type === 'input_image') return { type, image: source }
+  return { type, file: source, ...(filename !== undefined && { filename }) }
 }
 
 function toWire(item: AgentInputItem): object | null {
@@ -190,25 +207,33 @@ function toWire(item: AgentInputItem): object | null {
   }
 }
 
+/** Returns the content of an item. Files get a form that every grammar can express, if there is one. */
 function itemContent(value: unknown): Content[] {
   if (typeof value === 'string') return [{ text: value }]
   const parts = Array.isArray(value) ? value : value === undefined ? [] : [value]
   return parts.map((part: JsonObject): Content => {
-    const { text, image } = part
+    const { type, text, format, image, audio, file = audio } = part
     if (typeof text === 'string') return { text }
-    const url = image === undefined ? null : imageUrl(image)
-    return url === null ? { text: JSON.stringify(encode(part)) } : { type: 'image', image_urls: [url] }
+    const source = image ?? file ?? (type === 'computer_screenshot' ? part['data'] : undefined)
+    const { id, fileId = id, filename = part['filename'] } = objectOf(source)
+    const isImage = file === undefined
+    if (typeof fileId === 'string')
+      return isImage
+        ? { type: 'input_image', file_id: fileId, detail: 'auto' }
+        : { type: 'input_file', file_id: fileId }
+    const data = urlOrData(source)
+    if (data === null) return { text: JSON.stringify(encode(part)) }
+    if (isImage) return { type: 'image', image_urls: [data] }
+    const mediaType = audio !== undefined && `audio/${format === 'mp3' ? 'mpeg' : 'wav'}`
+    const name = typeof filename === 'string' && { filename }
+    return { type: 'file', data, ...(mediaType && { mediaType }), ...name }
   })
 }
 
-function imageUrl(image: unknown): string | null {
-  if (typeof image === 'string') return image
-  const {
-    url,
-    data,
-    mediaType = 'image/png',
-  } = image as { url?: unknown; data?: unknown; mediaType?: string }
+function urlOrData(source: unknown): string | null {
+  if (typeof source === 'string') return source
+  const { url, data, mediaType = 'image/png' } = objectOf(source)
   if (typeof url === 'string') return url
   const base64 = data instanceof Uint8Array ? base64Of(data) : data
-  return typeof base64 === 'string' ? `data:${mediaType};base64,${base64}` : null
+  return typeof base64 === 'string' ? `data:${String(mediaType)};base64,${base64}` : null
 }

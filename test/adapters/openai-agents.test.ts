@@ -11,6 +11,8 @@ import { colloquySession, type ColloquySession } from '../../src/adapters/openai
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { listBranches, pathTo } from '../../src/state/read.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -391,6 +393,75 @@ describe('an OpenAI session over a conversation', () => {
     await session.addItems([user('Rome?'), call('c1'), photo(new Uint8Array(200_000))])
     expect((await session.getItems()).length).toBe(3)
     expect(JSON.stringify(await conversation.messages())).toContain('data:image/png;base64,AAAA')
+  })
+
+  const pdf = `JVBERi0xLjQK${'A'.repeat(40)}`
+  const pdfUrl = `data:application/pdf;base64,${pdf}`
+  const bytes = Uint8Array.from(Buffer.from(pdf, 'base64'))
+  const wav = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEA'
+  const pngUrl = 'data:image/png;base64,iVBORw0KGgo='
+  it.each([
+    [{ type: 'input_file', file: pdfUrl, filename: 'a.pdf' }, 'document'],
+    [{ type: 'input_file', file: { url: 'https://example.com/a.pdf' } }, 'document'],
+    [{ type: 'input_file', file: { id: 'file_1' } }, 'input_file'],
+    [{ type: 'file', file: { data: pdf, mediaType: 'application/pdf', filename: 'a.pdf' } }, 'document'],
+    [{ type: 'file', file: { data: bytes, mediaType: 'application/pdf', filename: 'a.pdf' } }, 'document'],
+    [{ type: 'file', file: pdfUrl }, 'document'],
+    [{ type: 'audio', audio: wav, format: 'wav' }, 'input_audio'],
+    [{ type: 'audio', audio: wav, format: 'mp3' }, 'input_audio'],
+    [{ type: 'input_image', image: { id: 'file_1' } }, 'input_image'],
+    [{ type: 'image', image: { fileId: 'file_1' } }, 'input_image'],
+    [{ type: 'image', image: { data: 'iVBORw0KGgo=', mediaType: 'image/png' } }, 'image'],
+    [{ type: 'computer_screenshot', data: pngUrl }, 'image'],
+  ])('stores the file %o as a file for models, in messages and in results', async (part, type) => {
+    const { conversation, session } = await open()
+    const items = [
+      { role: 'user', content: [{ type: 'input_text', text: 'Read' }, part] },
+      call('c1'),
+      { ...result('c1'), output: [part] },
+    ] as AgentInputItem[]
+    await session.addItems(items)
+    expect(await session.getItems()).toEqual(items)
+    const messages = await conversation.messages()
+    const writers = [toAnthropic, toOpenAIResponses, toOpenAIChat]
+    const requests = writers.map((write) => JSON.stringify(write(messages)))
+    expect(requests.join('\n')).toContain(`"type":"${type}"`)
+    // No request has a file as text.
+    for (const request of requests) expect(request).not.toMatch(/\\"(?:data|file|image|audio|file_id)\\":/)
+  })
+
+  it('returns files that others appended as files, and never as base64 text', async () => {
+    const { conversation, session } = await open()
+    const content = [
+      { type: 'file', mediaType: 'application/pdf', data: pdfUrl, filename: 'a.pdf' },
+      { type: 'file', mediaType: 'text/plain', data: 'data:text/plain;base64,aGVsbG8=', filename: 'a.txt' },
+      { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } },
+      { type: 'input_file', file_id: 'file_1' },
+      { type: 'input_image', file_id: 'file_2', detail: 'auto' },
+      { type: 'file', mediaType: 'image/png', data: pngUrl },
+      { type: 'input_audio', input_audio: { data: wav, format: 'wav' } },
+      { type: 'unknown', data: wav },
+    ]
+    await conversation.append({
+      kind: 'MessageEvent',
+      source: 'user',
+      llm_message: { role: 'user', content },
+    })
+    expect(await session.getItems()).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'input_file', file: pdfUrl, filename: 'a.pdf' },
+          { type: 'input_text', text: 'a.txt\nhello' },
+          { type: 'input_file', file: { url: 'https://example.com/a.pdf' } },
+          { type: 'input_file', file: { id: 'file_1' } },
+          { type: 'input_image', image: { id: 'file_2' } },
+          { type: 'input_image', image: pngUrl },
+          { type: 'input_text', text: '[A part that cannot be shown here: input_audio.]' },
+          { type: 'input_text', text: '[A part that cannot be shown here: unknown.]' },
+        ],
+      },
+    ])
   })
 
   it('returns long strings if the engine uses `blobs: refs`, also after a pop', async () => {
