@@ -120,9 +120,12 @@ export const EVENT_STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 } as const
 
+/** Milliseconds between comments in a silent stream. Proxies, and Bun after 10 seconds, close idle connections. */
+const HEARTBEAT_INTERVAL = 5_000
+
 /**
- * Returns a response that sends each event as JSON. If the client disconnects, aborts the signal that
- * `eventsUntil` received, and ends the generator.
+ * Returns a response that sends each event as JSON, and comments while there is no event. If the client
+ * disconnects, aborts the signal that `eventsUntil` received, and ends the generator.
  * @param end sent after the last event
  */
 export function eventResponse(
@@ -135,7 +138,11 @@ export function eventResponse(
   const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { done, value } = await events.next()
+      const heartbeats = setInterval(() => {
+        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': beat\n\n'))
+      }, HEARTBEAT_INTERVAL)
+      unref(heartbeats)
+      const { done, value } = await events.next().finally(() => clearInterval(heartbeats))
       const data = done === true ? end : JSON.stringify(value)
       if (data !== null) controller.enqueue(encoder.encode(`data: ${data}\n\n`))
       if (done === true) controller.close()

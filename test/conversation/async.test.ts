@@ -1,7 +1,7 @@
 /** Concurrent work on a list stops at an error, and reads each item only when it starts. */
 
-import { expect, it } from 'vitest'
-import { mapConcurrent, pause } from '../../src/conversation/async.ts'
+import { expect, it, vi } from 'vitest'
+import { eventResponse, mapConcurrent, pause } from '../../src/conversation/async.ts'
 
 const numbers = (length: number): number[] => Array.from({ length }, (_, index) => index)
 
@@ -51,4 +51,32 @@ it('pause() accepts a time that has passed, without a warning', async () => {
   await new Promise((resolve) => setTimeout(resolve, 10))
   process.off('warning', note)
   expect(warnings).toEqual([])
+})
+
+it('eventResponse() sends comments while there is no event, but none to a reader that does not read', async () => {
+  vi.useFakeTimers()
+  try {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const events = async function* () {
+      yield { index: 0 }
+      await promise
+      yield { index: 1 }
+    }
+    const { body } = eventResponse(events, undefined, '[DONE]')
+    await vi.advanceTimersByTimeAsync(60_000)
+    const reader = body!.pipeThrough(new TextDecoderStream()).getReader()
+    expect((await reader.read()).value).toBe('data: {"index":0}\n\n')
+    for (let count = 0; count < 3; count += 1) {
+      const next = reader.read()
+      await vi.advanceTimersByTimeAsync(9_000)
+      expect((await next).value).toBe(': beat\n\n')
+    }
+    resolve()
+    const rest: string[] = []
+    for (let next = await reader.read(); !next.done; next = await reader.read()) rest.push(next.value)
+    expect(rest.join('')).toMatch(/^(: beat\n\n)*data: \{"index":1\}\n\ndata: \[DONE\]\n\n$/)
+    expect(vi.getTimerCount()).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
 })
