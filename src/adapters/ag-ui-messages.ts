@@ -1,8 +1,18 @@
 import type { ContentPart, Message } from '@ag-ui/core'
+import { invalid } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
-import { type Content, isImagePart, isTextPart, type JsonObject, type JsonValue } from '../event/shapes.ts'
+import {
+  type Content,
+  isImagePart,
+  isTextPart,
+  type JsonObject,
+  type JsonValue,
+  type OpenPart,
+} from '../event/shapes.ts'
 import type { ActionEvent, Event } from '../event/types.ts'
 import { type FileRef, readPart } from '../messages/files.ts'
+import { placeholderOf } from '../messages/pieces.ts'
+import { isTextFile } from '../messages/text-files.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import { findEvent } from '../state/read.ts'
 import type { State } from '../state/state.ts'
@@ -69,7 +79,7 @@ function partsOf(part: Content): ContentPart[] {
   const reading = readPart(part)
   if (reading?.as === 'file') return [filePart(reading.file)]
   if (reading?.as === 'image') return [imagePart(reading.url)]
-  return [{ type: 'text', text: reading?.text ?? JSON.stringify(part) }]
+  return [{ type: 'text', text: reading?.text ?? placeholderOf(part) }]
 }
 
 const imagePart = (value: string): ContentPart => ({ type: 'image', source: { type: 'url', value } })
@@ -83,13 +93,18 @@ function filePart({ mediaType, from }: FileRef): ContentPart {
   return { type, source: { type: 'file', value: from.id, provider: from.provider } }
 }
 
-/** Returns the event for a new user message or for the result of a pending call; null for other messages. */
+/**
+ * Returns the event for a new user message or for the result of a pending call; null for other messages.
+ * @throws `invalid_argument` for a user message without id.
+ */
 export function messageEventOf(
   message: JsonObject,
   state: State,
   pending: ReadonlyMap<string, ActionEvent>,
 ): Event | null {
   const { id, role, content, toolCallId } = message
+  if (role === 'user' && typeof id !== 'string')
+    throw invalid('Each user message must have a string `id`, which its repetitions share.')
   if (role === 'user' && typeof id === 'string' && findEvent(state, id) === undefined)
     return {
       kind: 'MessageEvent',
@@ -110,15 +125,17 @@ function postedContent(content: JsonValue | undefined): Content[] {
   return (Array.isArray(content) ? content : []).filter(isObject).map(postedPart)
 }
 
-/** Converts a part of a message. A file becomes an AI SDK file part, which all grammars can express. */
+/** Converts a part of a message. A file becomes an AI SDK file part, unless it has the form of another grammar. */
 function postedPart(part: JsonObject): Content {
   const { text } = part
   if (typeof text === 'string') return { text }
   const { type, source } = part.type === 'binary' ? currentPart(part) : part
   const { type: from, value, mimeType, provider } = isObject(source) ? source : {}
-  if (typeof value !== 'string') return { text: JSON.stringify(part) }
-  const url = from === 'data' ? `data:${String(mimeType)};base64,${value}` : value
-  if (type === 'image' && from !== 'file') return { type, image_urls: [url] }
+  if (typeof value !== 'string')
+    return readPart(part as OpenPart) === null ? { text: JSON.stringify(part) } : (part as OpenPart)
+  const isBase64 = from === 'data' && !value.startsWith('data:')
+  const url = isBase64 ? `data:${String(mimeType)};base64,${value}` : value
+  if (type === 'image' && from !== 'file' && !isTextFile(String(mimeType))) return { type, image_urls: [url] }
   const data = from === 'file' ? { type: 'reference', reference: { [String(provider)]: value } } : url
   return { type: 'file', ...(typeof mimeType === 'string' && { mediaType: mimeType }), data }
 }

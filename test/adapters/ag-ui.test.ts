@@ -472,6 +472,36 @@ describe('the AG-UI adapter', () => {
     expect(agUiMessages(await conversation.state()).at(-1)?.content).toEqual([content])
   })
 
+  it.each<[object, object]>([
+    [{ type: 'image', source: data('image/png', 'data:image/png;base64,iVBO') }, { type: 'image' }],
+    [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } }, { type: 'image' }],
+    [{ type: 'file', data: 'JVBERi0xLjQK', mediaType: 'application/pdf' }, { type: 'document' }],
+    [{ type: 'input_file', file_data: 'data:application/pdf;base64,JVBERi0xLjQK' }, { type: 'document' }],
+    [{ type: 'image', source: data('image/svg+xml', btoa('<svg></svg>')) }, { text: '<svg></svg>' }],
+  ])('passes a file to the model, whichever form it has: %j', async (part, block) => {
+    const conversation = await open()
+    const posted = { id: 'm', role: 'user', content: [part] }
+    await receiveRunInput(conversation, { threadId: 't', runId: 'r', messages: [posted] })
+    const [request] = toAnthropic(await conversation.messages()).messages
+    expect(request?.content).toMatchObject([block])
+  })
+
+  it('shows a part that it cannot read by name, not as base64 text', () => {
+    const content = [{ type: 'unknown', data: 'A'.repeat(100) }]
+    const llm_message = { role: 'user' as const, content }
+    const [message] = agUiMessages(replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }]))
+    expect(message?.content).toEqual([{ type: 'text', text: '[A part that cannot be shown here: unknown.]' }])
+  })
+
+  it.each([undefined, null, 5])('rejects a user message with the id %j', async (id) => {
+    const messages = [{ id, role: 'user', content: 'Hello' }]
+    await expect(
+      receiveRunInput(await open(), { threadId: 't', runId: 'r', messages }),
+    ).rejects.toMatchObject({
+      code: 'invalid_argument',
+    })
+  })
+
   it('returns every image of a part', () => {
     for (const urls of [[], ['a'], ['a', 'b', 'c']]) expect(imagesOf(urls)).toEqual(urls)
   })
