@@ -20,8 +20,6 @@ export function chunkTranslator(
 ): (chunk: UIChunk | null) => AGUIEvent[] {
   const open = new Map<string, 'reasoning' | 'text'>()
   const ended = new Set(parts.flatMap((part) => (hasOutput(part) ? [part.toolCallId] : [])))
-  const textId = ({ id }: { readonly id: string }): string => `${to}-text-${id}`
-  const reasoningId = ({ id }: { readonly id: string }): string => `${to}-reasoning-${id}`
   let steps = 0
   let isStepOpen = false
   const endStep = (): AGUIEvent[] => {
@@ -51,6 +49,8 @@ export function chunkTranslator(
   }
   return (chunk) => {
     if (chunk === null || chunk.type === 'finish') return [...[...open.keys()].flatMap(end), ...endStep()]
+    // A text has the id `${to}-text-…`, and reasoning the id `${to}-reasoning-…`.
+    const messageId = 'id' in chunk ? `${to}-${chunk.type.split('-')[0]}-${chunk.id}` : ''
     switch (chunk.type) {
       case 'start-step': {
         const ended = endStep()
@@ -58,29 +58,22 @@ export function chunkTranslator(
         isStepOpen = true
         return [...ended, { type: EventType.STEP_STARTED, stepName: `step-${steps}` }]
       }
-      case 'text-start': {
-        const messageId = textId(chunk)
+      case 'text-start':
         open.set(messageId, 'text')
         return [{ type: EventType.TEXT_MESSAGE_START, messageId, role: 'assistant' }]
-      }
       case 'text-delta':
-        return [{ type: EventType.TEXT_MESSAGE_CONTENT, messageId: textId(chunk), delta: chunk.delta }]
-      case 'text-end':
-        return end(textId(chunk))
-      case 'reasoning-start': {
-        const messageId = reasoningId(chunk)
+        return [{ type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: chunk.delta }]
+      case 'reasoning-start':
         open.set(messageId, 'reasoning')
         return [
           { type: EventType.REASONING_START, messageId },
           { type: EventType.REASONING_MESSAGE_START, messageId, role: 'reasoning' },
         ]
-      }
       case 'reasoning-delta':
-        return [
-          { type: EventType.REASONING_MESSAGE_CONTENT, messageId: reasoningId(chunk), delta: chunk.delta },
-        ]
+        return [{ type: EventType.REASONING_MESSAGE_CONTENT, messageId, delta: chunk.delta }]
+      case 'text-end':
       case 'reasoning-end':
-        return end(reasoningId(chunk))
+        return end(messageId)
       case 'tool-input-available': {
         const { toolCallId, toolName, input } = chunk
         const parentMessageId = `${to}-call-${toolCallId}`

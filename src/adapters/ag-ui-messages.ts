@@ -47,16 +47,13 @@ function itemMessages(item: TimelineItem): Message[] {
         toolCalls: [{ id, type: 'function', function: called }],
         ...(text !== '' && { content: text }),
       }
+      const messages = [...reasoningMessages(item), message]
       const { result, status, completion } = item
-      if (result === null) return [...reasoningMessages(item), message]
+      if (result === null) return messages
       const isFailed = completion === undefined && (status === 'failed' || status === 'rejected')
       const error = isFailed && { error: joinedText(result.content) }
       const content = result.content.flatMap(partsOf)
-      return [
-        ...reasoningMessages(item),
-        message,
-        { id: result.id, role: 'tool', toolCallId: id, content, ...error },
-      ]
+      return [...messages, { id: result.id, role: 'tool', toolCallId: id, content, ...error }]
     }
     case 'condensation':
       return [activity({ summary: item.summary, forgot: item.forgot })]

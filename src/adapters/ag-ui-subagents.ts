@@ -1,7 +1,7 @@
 import { type AGUIEvent, EventType, type Message } from '@ag-ui/core'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Engine } from '../conversation/engine.ts'
-import { isObject } from '../event/json.ts'
+import { isObject, withoutNulls } from '../event/json.ts'
 import { advance } from '../messages/ui/chunks.ts'
 import type { UIPart } from '../messages/ui/types.ts'
 import { replyParts } from '../messages/ui/write.ts'
@@ -69,8 +69,7 @@ export class Subagents {
           type: EventType.SUBAGENT_STARTED,
           subagentRunId,
           name: record.title ?? 'subagent',
-          ...(parent !== null && { parentSubagentRunId: parent }),
-          ...(call !== null && { parentToolCallId: call }),
+          ...withoutNulls({ parentSubagentRunId: parent, parentToolCallId: call }),
         })
       }
       if (followed.isFinished) continue

@@ -261,7 +261,7 @@ function decisionOf({ status, payload = null }: JsonObject) {
 
 /** Whether the call's result agrees with the decision, as when a client repeats its `resume`. */
 function isDecided(state: State, id: string, isApproved: boolean): boolean {
-  const call = toTimeline(state).find((item) => item.type === 'call' && item.id === id) as
+  const call = toTimeline(state).find((item) => item.id === id && item.type === 'call') as
     | CallItem
     | undefined
   return call !== undefined && call.result !== null && isApproved === (call.status !== 'rejected')

@@ -18,6 +18,12 @@ import { replay } from '../state/reduce.ts'
 /** Field with an event's items. The first event of a reply has the items of all the reply's events. */
 const ITEMS = 'openai_agents'
 
+const FIELDS: Readonly<Partial<Record<Event['kind'], string>>> = {
+  ActionEvent: 'tool_call',
+  MessageEvent: 'llm_message',
+  ObservationEvent: 'observation',
+}
+
 const ACCEPTS = { acceptsImage: () => true, parts: PARTS }
 
 /** Converts items to events; the model's adjacent items form a reply. Adds new action ids to `actions`. */
@@ -66,9 +72,9 @@ function inputEvent(item: AgentInputItem | undefined, actions: Map<string, strin
   if (fields['role'] === undefined && action_id !== undefined) {
     actions.delete(tool_call_id)
     const content = itemContent(fields['output'])
-    const observation = { kind: 'ClientToolObservation', content, [ITEMS]: encode(items) }
+    const observation = { kind: 'ClientToolObservation', content }
     const tool_name = String(fields['name'] ?? fields['type'])
-    return { kind: 'ObservationEvent', action_id, tool_name, tool_call_id, observation } as unknown as Event
+    return withItems({ kind: 'ObservationEvent', action_id, tool_name, tool_call_id, observation }, items)
   }
   const source = fields['role'] === 'user' ? 'user' : 'environment'
   return messageEvent(source, 'user', itemContent(fields['content'] ?? fields['output']), items)
@@ -82,24 +88,20 @@ const messageEvent = (
 ): Event => withItems({ kind: 'MessageEvent', source, llm_message: { role, content } }, items)
 
 function withItems(event: Event, items: readonly AgentInputItem[]): Event {
-  if (event.kind === 'ActionEvent')
-    return { ...event, tool_call: Object.assign({}, event.tool_call, { [ITEMS]: encode(items) }) }
-  if (event.kind === 'MessageEvent')
-    return { ...event, llm_message: Object.assign({}, event.llm_message, { [ITEMS]: encode(items) }) }
-  return event
+  const field = FIELDS[event.kind]
+  if (field === undefined) return event
+  return { ...event, [field]: { ...openField(event), [ITEMS]: encode(items) } } as Event
+}
+
+/** Returns the field of an event that keeps additional fields; null for other kinds. */
+function openField(event: Event): JsonObject | null {
+  const value = (event as object as JsonObject)[FIELDS[event.kind] ?? '']
+  return isObject(value) ? value : null
 }
 
 /** Returns the items from which an event was made; null for an event of another writer. */
 export function itemsIn(event: Event): readonly AgentInputItem[] | null {
-  const open: unknown =
-    event.kind === 'ActionEvent'
-      ? event.tool_call
-      : event.kind === 'MessageEvent'
-        ? event.llm_message
-        : event.kind === 'ObservationEvent'
-          ? event.observation
-          : null
-  const items = isObject(open) ? open[ITEMS] : undefined
+  const items = openField(event)?.[ITEMS]
   return Array.isArray(items) ? (decode(items) as readonly AgentInputItem[]) : null
 }
 
@@ -175,30 +177,17 @@ function inputPart(piece: Piece): object {
 
 function toWire(item: AgentInputItem): object | null {
   const fields = item as unknown as JsonObject
-  const { id, status } = fields
+  const { id, status, content, callId: call_id, name, arguments: text } = fields
   const data = isObject(fields['providerData']) ? fields['providerData'] : {}
-  const parts = (key: string): JsonObject[] =>
-    Array.isArray(fields[key]) ? fields[key].filter(isObject) : []
-  if (fields['role'] === 'assistant')
-    return { type: 'message', role: 'assistant', id, status, content: fields['content'] }
+  if (fields['role'] === 'assistant') return { type: 'message', role: 'assistant', id, status, content }
   switch (fields['type']) {
     case 'function_call':
-      return {
-        type: 'function_call',
-        id,
-        call_id: fields['callId'],
-        name: fields['name'],
-        arguments: fields['arguments'],
-      }
+      return { type: 'function_call', id, call_id, name, arguments: text }
     case 'reasoning': {
-      const summary = parts('content').map(({ text }) => ({ type: 'summary_text', text }))
+      const parts = Array.isArray(content) ? content.filter(isObject) : []
+      const summary = parts.map((part) => ({ type: 'summary_text', text: part['text'] }))
       const encrypted_content = data['encryptedContent'] ?? data['encrypted_content']
-      return {
-        type: 'reasoning',
-        id,
-        summary,
-        ...(encrypted_content === undefined ? {} : { encrypted_content }),
-      }
+      return { type: 'reasoning', id, summary, ...(encrypted_content !== undefined && { encrypted_content }) }
     }
     case 'compaction':
       return { type: 'compaction', id, encrypted_content: fields['encrypted_content'] }

@@ -226,10 +226,7 @@ async function listAll(store: Store, query: ConversationQuery): Promise<Conversa
   return records
 }
 
-async function listSessions(
-  store: Store,
-  projectKey: string,
-): Promise<{ readonly record: ConversationRecord; readonly sessionId: string; readonly mtime: number }[]> {
+async function listSessions(store: Store, projectKey: string) {
   const records = await listAll(store, { tags: { [PROJECT]: digest(projectKey) } })
   return records.flatMap((record) => {
     const { claude_agent: key } = record.metadata

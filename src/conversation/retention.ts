@@ -1,4 +1,5 @@
 import { nullOn } from '../event/errors.ts'
+import { withoutNulls } from '../event/json.ts'
 import { parseInstant } from '../event/time.ts'
 import type { ConversationQuery, ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
@@ -59,11 +60,7 @@ function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: 
   if (tags !== undefined && Object.keys(tags).length === 0)
     invalidArgument('tags', 'must have at least one tag')
   checkInstant('before', before)
-  const query: ConversationQuery = {
-    ...(owner !== undefined && { owner }),
-    ...(tags !== undefined && { tags }),
-    ...(before !== undefined && { updatedAtLt: before }),
-  }
+  const query: ConversationQuery = withoutNulls({ owner, tags, updatedAtLt: before })
   checkConversationFilter(query)
   return query
 }

@@ -5,6 +5,7 @@ import type { State } from '../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import { nullOn } from '../event/errors.ts'
+import { objectOf } from '../messages/text.ts'
 import { unknownConversation } from '../store/kit/errors.ts'
 import { CHILD_TAGS } from './engine-context.ts'
 import type { RunOptions, RunResult } from './run/options.ts'
@@ -72,8 +73,7 @@ export async function runChild(
 }
 
 function depthOf(record: ConversationRecord | null): number {
-  const subagent = record?.metadata['subagent']
-  const depth = typeof subagent === 'object' && subagent !== null && 'depth' in subagent ? subagent.depth : 0
+  const { depth } = objectOf(record?.metadata['subagent'])
   return typeof depth === 'number' ? depth : 0
 }
 

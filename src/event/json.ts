@@ -60,6 +60,12 @@ export function without(object: JsonObject, ...keys: readonly string[]): JsonObj
   return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)))
 }
 
+/** Returns the fields whose value is neither null nor undefined. */
+export const withoutNulls = <T extends object>(fields: T) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as {
+    readonly [Name in keyof T]?: NonNullable<T[Name]>
+  }
+
 export function edit(object: JsonObject, key: string, change: (value: JsonValue) => JsonValue): JsonObject {
   const before = object[key]
   if (before === undefined) return object

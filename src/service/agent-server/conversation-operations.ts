@@ -1,6 +1,7 @@
 import { trajectoryOperations } from './event-operations.ts'
 import { mapConcurrent } from '../../conversation/async.ts'
 import { updateEvent } from '../../conversation/decide.ts'
+import { withoutNulls } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { type Status, STATUSES } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -112,23 +113,18 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
     },
     returns: pageOfSchema(TEXT_HIT),
     otherwise: { 501: 'The store has no full-text index' },
-    async handle({ query: requested }) {
-      const id = requested.conversation_id
+    async handle({ query: { conversation_id: id, ...requested } }) {
       const conversation = id === null ? null : ((await findConversation(store, id))?.id ?? id)
-      const { items, cursor } = await store
+      const { owner, public: isPublic, role, page_id: cursor } = requested
+      const { timestamp__gte: from, timestamp__lt: to } = requested
+      const { items, cursor: next_page_id } = await store
         .searchText({
           query: requested.query,
           order: requested.sort_order === 'RANK' ? 'rank' : 'time',
           tags: requested.tag,
           includeResults: requested.include_results,
           limit: requested.limit,
-          ...(conversation !== null && { conversation }),
-          ...(requested.owner !== null && { owner: requested.owner }),
-          ...(requested.public !== null && { public: requested.public }),
-          ...(requested.role !== null && { role: requested.role }),
-          ...(requested.timestamp__gte !== null && { from: requested.timestamp__gte }),
-          ...(requested.timestamp__lt !== null && { to: requested.timestamp__lt }),
-          ...(requested.page_id !== null && { cursor: requested.page_id }),
+          ...withoutNulls({ conversation, owner, public: isPublic, role, from, to, cursor }),
         })
         .catch((error: unknown) => {
           const hasNoIndex = hasCode(error, 'invalid_query') && error.data['field'] === 'query'
@@ -146,7 +142,7 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
           position: seq,
           ...hit,
         })),
-        next_page_id: cursor,
+        next_page_id,
       }
     },
   })
@@ -197,9 +193,7 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
     body: updateBody,
     async handle({ path, body }) {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
-      const title = body.title?.trim() ?? null
-      const tags = body.tags ?? null
-      const patch = { ...(title !== null && { title }), ...(tags !== null && { tags }) }
+      const patch = withoutNulls({ title: body.title?.trim(), tags: body.tags })
       await lifecycle.engine.store.updateConversation(conversation.id, patch)
       // Live readers learn of the change from the log.
       await conversation.append(Object.entries(patch).map(([key, value]) => updateEvent(key, value)))

@@ -2,6 +2,7 @@ import { appendDecided, type Conversation } from '../../conversation/conversatio
 import { decidePolicy, userMessage, policyUpdate } from '../../conversation/decide.ts'
 import { keyedId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
+import { withoutNulls } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, MessageEvent } from '../../event/types.ts'
 import { findEventIn } from '../../log/log.ts'
@@ -175,7 +176,6 @@ export async function fork(
 ): Promise<Conversation> {
   const { engine, starts } = lifecycle
   const requestedId = body.id ?? null
-  const title = body.title ?? null
   const from = body.from_event_id ?? null
   refuseReserved(requestedId, 'id')
   // A conversation may already have this UUID in its other form, with or without dashes.
@@ -197,10 +197,8 @@ export async function fork(
     source.fork({
       ...planned,
       sandboxId,
-      ...(title !== null && { title }),
-      ...(from !== null && { from }),
+      ...withoutNulls({ title: body.title, from, owner: body.owner }),
       tags: body.tags ?? {},
-      ...((body.owner ?? null) !== null && { owner: body.owner ?? null }),
     }),
   )
   if (body.reset_metrics === false) return forked

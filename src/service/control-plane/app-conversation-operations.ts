@@ -1,5 +1,6 @@
 import { mapConcurrent } from '../../conversation/async.ts'
 import { isLegalId } from '../../event/ids.ts'
+import { withoutNulls } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationFilter } from '../../store/contract/conversation-record.ts'
 import { openConversation, sendMessage } from '../conversations/conversations.ts'
@@ -164,16 +165,12 @@ const search = (
 
 /** Returns the filter for the store; null if no conversation can match. */
 function storeFilter(filter: ValuesOf<typeof FILTERS>): ConversationFilter | null {
-  const { title__contains, created_at__gte, created_at__lt, updated_at__gte, updated_at__lt } = filter
-  const { sandbox_id__eq: sandboxId } = filter
+  const { title__contains: titleContains, sandbox_id__eq: sandboxId } = filter
+  const { created_at__gte: createdAtGte, created_at__lt: createdAtLt } = filter
+  const { updated_at__gte: updatedAtGte, updated_at__lt: updatedAtLt } = filter
   if (sandboxId !== null && !isLegalId(sandboxId)) return null
   return {
-    ...(title__contains !== null && { titleContains: title__contains }),
-    ...(created_at__gte !== null && { createdAtGte: created_at__gte }),
-    ...(created_at__lt !== null && { createdAtLt: created_at__lt }),
-    ...(updated_at__gte !== null && { updatedAtGte: updated_at__gte }),
-    ...(updated_at__lt !== null && { updatedAtLt: updated_at__lt }),
-    ...(sandboxId !== null && { sandboxId }),
+    ...withoutNulls({ titleContains, createdAtGte, createdAtLt, updatedAtGte, updatedAtLt, sandboxId }),
     ...(!filter.include_sub_conversations && { parentConversationId: '' }),
   }
 }

@@ -180,7 +180,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
         read: (cursor, limit) =>
           plane.store.listConversations({
             order: 'created_at_desc',
-            limit: limit,
+            limit,
             ...(cursor !== null && { cursor }),
           }),
         show: (records) =>

@@ -30,12 +30,8 @@ export async function listPage(
   const listScope = scopeOf(list, order, filter)
   const { scope } = checkConversationQuery({ ...storeFilter, order })
   const storeCursor = cursor === null ? null : encodeCursor(scope, decodeCursor(listScope, cursor))
-  const { items, cursor: next } = await store.listConversations({
-    ...storeFilter,
-    order,
-    limit,
-    ...(storeCursor !== null && { cursor: storeCursor }),
-  })
+  const paging = { order, limit, ...(storeCursor !== null && { cursor: storeCursor }) }
+  const { items, cursor: next } = await store.listConversations({ ...storeFilter, ...paging })
   return { items, cursor: next === null ? null : encodeCursor(listScope, decodeCursor(scope, next)) }
 }
 

@@ -1,6 +1,6 @@
 /** Settings, profiles and MCP servers over HTTP. No response contains a secret. */
 
-import { isObject } from '../../event/json.ts'
+import { isObject, withoutNulls } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { matching, text } from '../http/parameters.ts'
@@ -42,12 +42,7 @@ export const settingsOperations = (
     name: 'list_profiles',
     returns: objectOf({
       profiles: listOf(
-        objectOf({
-          name: 'string',
-          model: 'string?',
-          base_url: 'string?',
-          api_key_set: 'boolean',
-        }),
+        objectOf({ name: 'string', model: 'string?', base_url: 'string?', api_key_set: 'boolean' }),
       ),
       active_profile: 'string?',
     }),
@@ -87,7 +82,7 @@ export const settingsOperations = (
     async handle({ path: { name }, body: { llm, include_secrets = true } }) {
       await profiles.save(
         name,
-        include_secrets ? (llm as JsonObject) : withoutNulls(withoutKeys(llm as JsonObject)),
+        include_secrets ? (llm as JsonObject) : (withoutNulls(withoutKeys(llm as JsonObject)) as JsonObject),
       )
       return { name, message: 'The profile was saved.' }
     },
@@ -196,9 +191,6 @@ function shownSettings(
     active_agent_profile_id,
   }
 }
-
-const withoutNulls = (llm: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(llm).filter(([, value]) => value !== null))
 
 const PATH = '/api/v1/settings'
 

@@ -62,11 +62,7 @@ const EXTENSION = objectOf({
   manifest: 'object?',
 })
 const MESSAGE_SCHEMA = objectOf({ message: 'string' })
-const CHECK = objectOf({
-  requested_ref: 'string?',
-  resolved_ref: 'string?',
-  validated: 'boolean',
-})
+const CHECK = objectOf({ requested_ref: 'string?', resolved_ref: 'string?', validated: 'boolean' })
 const UNKNOWN = { 404: 'Not installed' }
 const INVALID = { 422: 'Invalid manifest' }
 const FILES = {
