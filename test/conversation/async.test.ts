@@ -64,7 +64,7 @@ it('eventResponse() sends comments while there is no event, but none to a reader
     }
     const { body } = eventResponse(events, undefined, '[DONE]')
     await vi.advanceTimersByTimeAsync(60_000)
-    const reader = body!.pipeThrough(new TextDecoderStream()).getReader()
+    const reader = (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
     expect((await reader.read()).value).toBe('data: {"index":0}\n\n')
     for (let count = 0; count < 3; count += 1) {
       const next = reader.read()
