@@ -40,9 +40,10 @@ export async function runChild(
   if ((await store.getConversation(id)) === null) {
     const parentRecord = await store.getConversation(parent.id)
     const depth = depthOf(parentRecord) + 1
-    if (depth > maxDepth) throw new Error(`Subagents can be nested at most ${maxDepth} deep.`)
+    // Negated, so that a maximum that is not a number allows no child.
+    if (!(depth <= maxDepth)) throw new Error(`Subagents can be nested at most ${maxDepth} deep.`)
     const { count } = await store.countConversations({ parentConversationId: parent.id, tags: CHILD_TAGS })
-    if (count >= maxChildren) throw new Error(`A conversation can have at most ${maxChildren} subagents.`)
+    if (!(count < maxChildren)) throw new Error(`A conversation can have at most ${maxChildren} subagents.`)
     const created: NewConversation = {
       id,
       title,
@@ -66,7 +67,7 @@ export async function runChild(
   const { status, error } = await child.run(step, { until: 'settled', ...run, wait: true, signal })
   const content = finalContent(await child.state())
   if (status === 'finished' && content.length > 0) return { conversationId: id, status, content }
-  const why = error instanceof Error ? `: ${error.message}` : ''
+  const why = error instanceof Error ? `: ${error.message.replace(/\.$/, '')}` : ''
   const end = status === 'finished' ? 'replied without a text' : `stopped (${status})${why}`
   const note = { type: 'text', text: `The subagent has ${end}. Its conversation is ${id}.` }
   return { conversationId: id, status, content: [...content, note] }

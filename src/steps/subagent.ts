@@ -1,6 +1,7 @@
 import type { ChildReply, ChildRequest, Step } from '../conversation/run/step.ts'
 import { checkOptionNames } from '../event/check-value.ts'
 import type { JsonObject } from '../event/shapes.ts'
+import { hasText } from '../event/text.ts'
 import { checkArguments } from './tool.ts'
 import type { StandardSchema, StepTool, ToolContext, ToolOutput } from './tool.ts'
 
@@ -12,7 +13,10 @@ export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChi
   readonly step: Step
   /** Schema of the arguments. Default: an object with a string `task`. */
   readonly parameters?: StandardSchema | JsonObject
-  /** Returns the child's first message. Default: the argument `task` or, if absent, all arguments as JSON. */
+  /**
+   * Returns the child's first message. Default: the argument `task` or, if absent, all arguments as JSON. If
+   * it is blank, the call fails.
+   */
   readonly prompt?: (args: JsonObject) => string
   /** Whether the parent agent continues while the child works. Default: false. */
   readonly background?: boolean
@@ -46,12 +50,16 @@ export function subagent(options: SubagentOptions): StepTool {
     description,
     step,
     parameters = TASK,
-    prompt = (args) => (typeof args['task'] === 'string' ? args['task'] : JSON.stringify(args)),
+    prompt = (args) => {
+      if (typeof args['task'] === 'string') return args['task']
+      return parameters === TASK && Object.keys(args).length === 0 ? '' : JSON.stringify(args)
+    },
     background,
     ...childOptions
   } = options
   const callChild = (text: string, { runChild, signal, report }: ToolContext): Promise<ChildReply> => {
     if (runChild === undefined) throw new TypeError('A subagent runs only in a step of a conversation.')
+    if (!hasText(text)) throw new TypeError('The subagent has no task. Describe the task in `task`.')
     return runChild({
       ...childOptions,
       text,

@@ -243,6 +243,27 @@ describe('a subagent', () => {
     await engine.close()
   })
 
+  it.each([{}, { task: '' }, { task: ' \n' }])('is not started without a task: %j', async (args) => {
+    const { execute } = helper(script([]).step)
+    await expect(execute(args, { runChild: () => expect.unreachable() } as never)).rejects.toThrow('no task')
+    // A tool without parameters has the arguments of its call as the prompt, unless it has a `prompt`.
+    const prompts: string[] = []
+    const report = {
+      runChild: ({ text }: { text: string }) => prompts.push(text) && new Promise(() => undefined),
+    }
+    void helper(script([]).step, { parameters: { type: 'object' } }).execute({}, report as never)
+    expect(prompts).toEqual(['{}'])
+  })
+
+  it.each(['maxDepth', 'maxChildren'])('is not started if %s is not a number', async (name) => {
+    const { conversation } = await startConversation()
+    const tool = helper(script([[says('found it')]]).step, { [name]: Number.NaN })
+    const { step, requests } = stepWith([tool], [asksHelper('a')], [says('thanks')])
+    await conversation.run(step)
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', is_error: true })
+    expect(await conversation.children()).toEqual([])
+  })
+
   it('is limited in depth and number', async () => {
     const { engine, conversation } = await startConversation()
     let depth = 0

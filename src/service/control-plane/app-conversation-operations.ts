@@ -119,11 +119,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     name: 'queue_pending_message',
     body: pendingBody,
     status: 201,
-    returns: objectOf({
-      id: 'string',
-      queued: { const: true },
-      position: 'integer',
-    }),
+    returns: objectOf({ id: 'string', queued: { const: true }, position: 'integer' }),
     description: 'Queued until the conversation is ready',
     otherwise: {
       404: 'The id is unknown: neither a conversation nor a start task has it',

@@ -204,14 +204,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     tag: FILES,
     query: { path: withDefault(text(), '') },
     returns: objectOf({
-      items: listOf(
-        objectOf({
-          name: 'string',
-          path: 'string',
-          is_directory: 'boolean',
-          size: 'integer',
-        }),
-      ),
+      items: listOf(objectOf({ name: 'string', path: 'string', is_directory: 'boolean', size: 'integer' })),
     }),
     description: 'The contents of a folder of the sandbox, by name',
     otherwise: REFUSED,
