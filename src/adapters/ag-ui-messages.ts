@@ -101,7 +101,7 @@ export function messageEventOf(
 ): Event | null {
   const { id, role, content, toolCallId } = message
   if (role === 'user' && typeof id !== 'string')
-    throw invalid('Each user message must have a string `id`, which its repetitions share.')
+    throw invalid('Each user message must have a string `id`. A message that is sent again keeps its id.')
   if (role === 'user' && typeof id === 'string' && findEvent(state, id) === undefined)
     return {
       kind: 'MessageEvent',

@@ -193,8 +193,8 @@ export class Jobs<T extends object> {
 }
 
 /**
- * Works on a job, then releases or finishes it; otherwise the job is due when its lease ends. The signal is
- * aborted when the lease is lost or the worker is closed.
+ * Works on a job, then releases or finishes it. If it does neither, the job is due when its lease ends. The
+ * signal is aborted when the lease is lost or the worker is closed.
  */
 type Work<T extends object> = (job: Job<T>, signal: AbortSignal) => Promise<void>
 

@@ -180,7 +180,7 @@ export class Sandboxes {
     })
   }
 
-  /** Does what other processes requested, and returns the resumed sandboxes. @throws the first failure. */
+  /** Does what other processes requested. Returns the ids of the resumed sandboxes. @throws the first failure. */
   async sweep(): Promise<readonly string[]> {
     return this.#inTurn(async () => {
       const resumed: string[] = []

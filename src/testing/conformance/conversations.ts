@@ -425,7 +425,7 @@ export const LISTS: readonly Check[] = [
   }),
 ]
 
-/** Returns the ids of all pages. Pages may be short; fails after more than `limit` pages. */
+/** Returns the ids on all pages, which may be short. Fails if there are more than `limit` pages. */
 async function walk(store: Store, filter: ConversationFilter, limit: number): Promise<string[]> {
   const ids: string[] = []
   let pages = 0
