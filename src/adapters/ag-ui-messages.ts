@@ -1,14 +1,8 @@
 import type { ContentPart, Message } from '@ag-ui/core'
 import { invalid } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
-import {
-  type Content,
-  isImagePart,
-  isTextPart,
-  type JsonObject,
-  type JsonValue,
-  type OpenPart,
-} from '../event/shapes.ts'
+import type { Content, JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
+import { isImagePart, isTextPart } from '../event/shapes.ts'
 import type { ActionEvent, Event } from '../event/types.ts'
 import { type FileRef, readPart } from '../messages/files.ts'
 import { placeholderOf } from '../messages/pieces.ts'

@@ -181,10 +181,7 @@ export const COMMANDS = {
       'Encrypted reasoning is printed as null.',
     ],
   }),
-  tree: viewer({
-    about: 'draw the tree of events, its branches and HEAD',
-    options: VIEWED,
-  }),
+  tree: viewer({ about: 'draw the tree of events, its branches and HEAD', options: VIEWED }),
   stuck: viewer({
     about: 'detect whether the agent is in a loop, and which events show it',
     options: { ...VIEWED, ...LEAF },

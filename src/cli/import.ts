@@ -1,31 +1,16 @@
 import { createHash } from 'node:crypto'
 import { basename, relative, resolve } from 'node:path'
 import { type JsonObject, isLegalId, KINDS, parseInstant, ROOT } from '../event/index.ts'
-import {
-  type ConversationRecord,
-  type Event,
-  type Fact,
-  hasCode,
-  isQuarantined,
-  maskSecrets,
-  type Store,
-  type StoredEvent,
-} from '../index.ts'
+import type { ConversationRecord, Event, Fact, Store, StoredEvent } from '../index.ts'
+import { hasCode, isQuarantined, maskSecrets } from '../index.ts'
 import { glimpseIssue } from '../inspector/index.ts'
 import type { Session } from '../sessions/index.ts'
 import type { AppendResult } from '../store/kit/index.ts'
 import type { RequestOf } from './commands.ts'
 import { dashed, findConversation, readLog, withStore } from './db/store.ts'
 import { FileError } from './failure.ts'
-import {
-  asObject,
-  describeDocuments,
-  describeOwn,
-  type Description,
-  headIn,
-  legalId,
-  titleIn,
-} from './input/documents.ts'
+import type { Description } from './input/documents.ts'
+import { asObject, describeDocuments, describeOwn, headIn, legalId, titleIn } from './input/documents.ts'
 import { type DocumentName, extensionOf, isBlankFile, sessionFilesIn, valueOf } from './input/open.ts'
 import {
   factsOf,

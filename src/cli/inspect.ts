@@ -5,16 +5,8 @@ import { redactionRules, redactLog, redactRecord } from '../context/redaction/in
 import { type Fact, isQuarantined, type Loaded } from '../event/index.ts'
 import { findings } from '../explain/index.ts'
 import { type ConversationRecord, replay, type State, type Store } from '../index.ts'
-import {
-  findingOptions,
-  inspectorPage,
-  logBlocks,
-  type LogDocument,
-  type LogTitle,
-  type PageSource,
-  startedBy,
-  titleOf,
-} from '../inspector/index.ts'
+import type { LogDocument, LogTitle, PageSource } from '../inspector/index.ts'
+import { findingOptions, inspectorPage, logBlocks, startedBy, titleOf } from '../inspector/index.ts'
 import type { Options, RequestOf } from './commands.ts'
 import { eachConversation, getConversation, withStore } from './db/store.ts'
 import { type Target, writeTo } from './export.ts'

@@ -5,14 +5,8 @@ import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { createEngine, maskSecrets } from '../index.ts'
 import { listLeaves } from '../state/index.ts'
-import {
-  type CommandName,
-  type FileCommand,
-  helpPage,
-  printsJson,
-  type Request,
-  type RequestOf,
-} from './commands.ts'
+import type { CommandName, FileCommand, Request, RequestOf } from './commands.ts'
+import { helpPage, printsJson } from './commands.ts'
 import { hideLogins } from './db/address.ts'
 import { getConversation, withStore } from './db/store.ts'
 import { exportConversation } from './export.ts'

@@ -1,13 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { createEngine, type DeletionReport } from '../conversation/index.ts'
-import {
-  type ConversationRecord,
-  isQuarantined,
-  maskSecrets,
-  type Store,
-  type StoredEvent,
-  type TextHit,
-} from '../index.ts'
+import type { ConversationRecord, Store, StoredEvent, TextHit } from '../index.ts'
+import { isQuarantined, maskSecrets } from '../index.ts'
 import { describeEvent } from '../inspector/index.ts'
 import type { Page as PageOf } from '../store/kit/index.ts'
 import type { Options, RequestOf } from './commands.ts'

@@ -1,11 +1,5 @@
-import {
-  isImagePart,
-  isTextPart,
-  wordsIn,
-  type Content,
-  type JsonValue,
-  type OpenPart,
-} from '../event/shapes.ts'
+import type { Content, JsonValue, OpenPart } from '../event/shapes.ts'
+import { isImagePart, isTextPart, wordsIn } from '../event/shapes.ts'
 import { checkNumber } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'

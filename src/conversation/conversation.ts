@@ -29,14 +29,8 @@ import { keyedId } from '../event/ids.ts'
 import { returnable } from './async.ts'
 import { checkDelta, checkEvents } from './stamp.ts'
 import { type ForkOptions, planFork, writeFork } from './fork.ts'
-import {
-  type CallCompletion,
-  decideProgress,
-  type ProgressReport,
-  type ResumeWork,
-  startWork,
-  takeOverWork,
-} from './background.ts'
+import type { CallCompletion, ProgressReport, ResumeWork } from './background.ts'
+import { decideProgress, startWork, takeOverWork } from './background.ts'
 import { attachLateResults, decideComplete, isUnplaced } from './late-results.ts'
 import { type AppendedEvent, type LoggedEvent, toLogged } from './logged-event.ts'
 import { type Decision, type Look, recordIn, waitForState } from './replica.ts'

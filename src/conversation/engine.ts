@@ -11,12 +11,8 @@ import type { Status } from '../state/status.ts'
 import type { Store } from '../store/contract/store.ts'
 import { Conversation } from './conversation.ts'
 import { recordIn } from './replica.ts'
-import {
-  applyRetention,
-  deleteConversations,
-  type DeletionFilter,
-  type RetentionOptions,
-} from './retention.ts'
+import type { DeletionFilter, RetentionOptions } from './retention.ts'
+import { applyRetention, deleteConversations } from './retention.ts'
 import { follow, type Follower, type FollowOptions, type FollowHandler } from './follow/follow.ts'
 import { type ConversationRecovery, recoverAll } from './recover.ts'
 import { type DeletionOptions, type DeletionReport, EngineContext } from './engine-context.ts'

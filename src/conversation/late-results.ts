@@ -1,11 +1,6 @@
 import { checkOneOf, invalidArgument } from '../event/check-value.ts'
-import {
-  completionId,
-  completionMessage,
-  completionOf,
-  type CompletionOutcome,
-  OUTCOMES,
-} from '../event/completion.ts'
+import type { CompletionOutcome } from '../event/completion.ts'
+import { completionId, completionMessage, completionOf, OUTCOMES } from '../event/completion.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isToolResult } from '../event/kinds.ts'
 import type { Content } from '../event/shapes.ts'

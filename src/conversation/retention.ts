@@ -15,14 +15,8 @@ import {
 } from '../event/check-value.ts'
 import { allConversations } from '../store/kit/query/page.ts'
 import { checkConversationId, formatInstant, YEAR_0 } from '../store/kit/record.ts'
-import {
-  addReports,
-  CHILD_TAGS,
-  type DeletionOptions,
-  type DeletionReport,
-  EMPTY_REPORT,
-  type EngineContext,
-} from './engine-context.ts'
+import type { DeletionOptions, DeletionReport, EngineContext } from './engine-context.ts'
+import { addReports, CHILD_TAGS, EMPTY_REPORT } from './engine-context.ts'
 import { Jobs } from './jobs.ts'
 
 /** Which conversations to delete. A conversation must match all criteria. */

@@ -163,12 +163,7 @@ export class SharedReplies {
     const head = { reply: reply.id, pieces: written.pieces + 1 } satisfies Head
     try {
       const [put] = await items.changeItems([
-        {
-          collection: HEADS,
-          id,
-          expected: written.version,
-          put: { body: head, dueIn: EXPIRY },
-        },
+        { collection: HEADS, id, expected: written.version, put: { body: head, dueIn: EXPIRY } },
         {
           collection: PIECES,
           id: pieceId(reply.id, written.pieces),

@@ -78,10 +78,7 @@ export const thinkingBlock = () =>
   })
 
 export const redactedThinkingBlock = () =>
-  z.strictObject({
-    type: withDefault(z.literal('redacted_thinking'), 'redacted_thinking'),
-    data: z.string(),
-  })
+  z.strictObject({ type: withDefault(z.literal('redacted_thinking'), 'redacted_thinking'), data: z.string() })
 
 export const thinkingBlocks = () =>
   withDefault(z.array(z.union([thinkingBlock(), redactedThinkingBlock()])), [])

@@ -13,14 +13,8 @@ import { requestHeadOf } from '../event/reply.ts'
 import { type Branch, workingCallOf } from '../state/branch.ts'
 import { renderMessage } from '../messages/neutral.ts'
 import { indexOfSummary, summaryId } from '../view/condense.ts'
-import {
-  type BatchUnit,
-  isDerived,
-  isPending,
-  type MessageUnit,
-  type Unit,
-  unitEvents,
-} from '../view/units.ts'
+import type { BatchUnit, MessageUnit, Unit } from '../view/units.ts'
+import { isDerived, isPending, unitEvents } from '../view/units.ts'
 import { completes, resultOfCall, whyNotWorking } from './path.ts'
 import { countIn, stretchOf, removedUnits } from './removal.ts'
 

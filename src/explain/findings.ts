@@ -9,14 +9,8 @@ import { completionOf, progressOf } from '../event/completion.ts'
 import { EVENT_KINDS, isToolResult } from '../event/kinds.ts'
 import type { Loaded } from '../event/load.ts'
 import { isQuarantined } from '../event/quarantine.ts'
-import {
-  type EarlyEnd,
-  earlyEndOf,
-  type GrammarName,
-  isOfReply,
-  replyOf,
-  requestHeadOf,
-} from '../event/reply.ts'
+import type { EarlyEnd, GrammarName } from '../event/reply.ts'
+import { earlyEndOf, isOfReply, replyOf, requestHeadOf } from '../event/reply.ts'
 import { hasText, quote } from '../event/text.ts'
 import type { ActionEvent, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import { counted, reportsOf } from './explanation.ts'

@@ -2,15 +2,8 @@
 
 import { type EventKind, isToolResult, KINDS } from '../event/kinds.ts'
 import { quote } from '../event/text.ts'
-import {
-  callIdOf,
-  type Entry,
-  type EventEntry,
-  isOnPathIn,
-  kindOf,
-  loadedEvent,
-  responseIdOf,
-} from '../log/entry.ts'
+import type { Entry, EventEntry } from '../log/entry.ts'
+import { callIdOf, isOnPathIn, kindOf, loadedEvent, responseIdOf } from '../log/entry.ts'
 import { findCall, findEventIn, type Log, logPrefix } from '../log/log.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'

@@ -1,11 +1,5 @@
-import {
-  isImagePart,
-  isTextPart,
-  wordsIn,
-  type Content,
-  type JsonValue,
-  type Observation,
-} from '../event/shapes.ts'
+import type { Content, JsonValue, Observation } from '../event/shapes.ts'
+import { isImagePart, isTextPart, wordsIn } from '../event/shapes.ts'
 import { type CallProgress, completionOf, progressOf, WORKING } from '../event/completion.ts'
 import type { Issue } from '../event/issues.ts'
 import { maskSecrets } from '../event/mask.ts'

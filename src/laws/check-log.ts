@@ -13,15 +13,8 @@ import type {
   Event,
   ToolResultEvent,
 } from '../event/types.ts'
-import {
-  type LawViolation,
-  type LawWatch,
-  loadItem,
-  type LogItem,
-  type LogStep,
-  type Report,
-  reportWarnings,
-} from './load.ts'
+import type { LawViolation, LawWatch, LogItem, LogStep, Report } from './load.ts'
+import { loadItem, reportWarnings } from './load.ts'
 import { isCutOff, replyStarts, responseIdOf } from './replies.ts'
 import { type RequestWriter, watchRequests } from './requests.ts'
 import { callIdOf, type Entry, type EventEntry, isOnPathIn, type LogWarning } from '../log/entry.ts'

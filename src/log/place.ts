@@ -1,12 +1,6 @@
 import { quote } from '../event/text.ts'
-import {
-  type HeadStep,
-  movedHead,
-  type TreeAccess,
-  anchorIn,
-  canKindBeHead,
-  effectiveParent,
-} from '../event/tree-rule.ts'
+import type { HeadStep, TreeAccess } from '../event/tree-rule.ts'
+import { movedHead, anchorIn, canKindBeHead, effectiveParent } from '../event/tree-rule.ts'
 import type { Entry, LogWarning } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
 import { deriveEventId } from '../event/ids.ts'

@@ -5,27 +5,12 @@
 
 import { isObject } from '../event/json.ts'
 import type { GrammarName } from '../event/reply.ts'
-import {
-  type Content,
-  isImagePart,
-  isTextPart,
-  type JsonObject,
-  type JsonValue,
-  type ReasoningItemModel,
-  type ThinkingBlock,
-} from '../event/shapes.ts'
+import type { Content, JsonObject, JsonValue, ReasoningItemModel, ThinkingBlock } from '../event/shapes.ts'
+import { isImagePart, isTextPart } from '../event/shapes.ts'
 import { digitsOf } from '../event/text.ts'
 import { isReturnable, isSealed, isTyped, kindName } from './blocks.ts'
-import {
-  cachedDigest,
-  type Digest,
-  digestOf,
-  digestOfAll,
-  digestWith,
-  jsonOf,
-  memoize,
-  otherDigest,
-} from './digest.ts'
+import type { Digest } from './digest.ts'
+import { cachedDigest, digestOf, digestOfAll, digestWith, jsonOf, memoize, otherDigest } from './digest.ts'
 import { isBase64 } from './files.ts'
 import type {
   AssistantTurn,

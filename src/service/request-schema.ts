@@ -75,10 +75,7 @@ const content = z.union([
   openPart(),
 ]) as z.ZodType as z.ZodType<Content, Content>
 
-const messageFields = {
-  role: z.literal('user').default('user').optional(),
-  content: z.array(content).min(1),
-}
+const messageFields = { role: z.literal('user').default('user').optional(), content: z.array(content).min(1) }
 
 const sentMessage = {
   ...messageFields,

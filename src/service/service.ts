@@ -55,13 +55,8 @@ import { Settings } from './settings/settings.ts'
 import { type AskLlm, askChatCompletions } from './settings/validate.ts'
 import { secretBox } from './settings/secret-box.ts'
 import { type CanvasExtensions, canvasOperations, NO_EXTENSIONS } from './workspace/canvas-extensions.ts'
-import {
-  type Editor,
-  editorOperations,
-  savedWorkspaceOperations,
-  type Workspace,
-  workspaceOperations,
-} from './workspace/workspace.ts'
+import type { Editor, Workspace } from './workspace/workspace.ts'
+import { editorOperations, savedWorkspaceOperations, workspaceOperations } from './workspace/workspace.ts'
 import { countLeftOut, Metrics } from './observe/metrics.ts'
 import { inspectorOperations, serverOperations, showMetrics } from './observe/server-operations.ts'
 import { type RequestLog, observeRequests } from './observe/request-log.ts'

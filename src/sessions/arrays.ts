@@ -11,14 +11,8 @@ import { moreOf, type Reply } from '../messages/reply.ts'
 import { objectOf, objectsOf, type RawObject, runsOf, stringOf } from '../messages/text.ts'
 import { listOfBlocks, contentOf, textIn } from './content.ts'
 import type { Session, SessionFormat, SessionRecord } from './session.ts'
-import {
-  callOrigins,
-  type HasResult,
-  type Origin,
-  resultsOnDemand,
-  SessionWriter,
-  TOOL_METADATA,
-} from './writer.ts'
+import type { HasResult, Origin } from './writer.ts'
+import { callOrigins, resultsOnDemand, SessionWriter, TOOL_METADATA } from './writer.ts'
 
 interface Element {
   readonly line: number

@@ -7,14 +7,8 @@ import { fromAnthropic } from '../messages/anthropic/read.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { listOfBlocks, contentOf, instantIn, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
-import {
-  resultsOnDemand,
-  TOOL_METADATA,
-  type HasResult,
-  type Origin,
-  type Place,
-  SessionWriter,
-} from './writer.ts'
+import type { HasResult, Origin, Place } from './writer.ts'
+import { resultsOnDemand, TOOL_METADATA, SessionWriter } from './writer.ts'
 
 /** Reads a session. The side chains in its file are conversations of subagents, and become its children. */
 export function readClaudeCode(records: readonly SessionRecord[]): Session {

@@ -42,6 +42,37 @@ export function readCodex(records: readonly SessionRecord[]): Session {
   }
 }
 
+/**
+ * Prepends to a Codex rollout the records of the rollout that it continues, up to the position where it was
+ * resumed or forked; that rollout can continue another one. Line numbers continue from it. Returns `records`
+ * if they continue no rollout. O(records).
+ * @param find returns the records of the rollout with this thread id, or null; then the history stays incomplete
+ * @example
+ * const raw = '{"type":"session_meta","payload":{"id":"t1"}}'
+ * const records = [{ line: 1, raw, value: JSON.parse(raw) }]
+ * (await withCodexHistory(records, async () => null)) === records // true
+ */
+export async function withCodexHistory(
+  records: readonly SessionRecord[],
+  find: (threadId: string) => Promise<readonly SessionRecord[] | null>,
+): Promise<readonly SessionRecord[]> {
+  const seen = new Set<string>()
+  const join = async (later: readonly SessionRecord[]): Promise<readonly SessionRecord[]> => {
+    const { payload } = objectOf(later[0]?.value)
+    const { thread_id: id, end_ordinal_exclusive: end } = objectOf(objectOf(payload)['history_base'])
+    if (typeof id !== 'string' || typeof end !== 'number' || seen.has(id)) return later
+    seen.add(id)
+    const found = await find(id)
+    if (found === null) return later
+    const base = await join(found)
+    const cut = base.findIndex(({ value }) => Number(objectOf(value)['ordinal']) >= end)
+    const before = cut === -1 ? base : base.slice(0, cut)
+    const offset = before.at(-1)?.line ?? 0
+    return [...before, ...later.map((record) => ({ ...record, line: record.line + offset }))]
+  }
+  return join(records)
+}
+
 /** Whether a meta record describes the file that continues the lines before it. */
 const isContinuation = ({ payload, ordinal }: CodexLine): boolean =>
   objectOf(payload['history_base'])['end_ordinal_exclusive'] === ordinal

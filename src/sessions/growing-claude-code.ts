@@ -1,15 +1,6 @@
 import { stringOf } from '../messages/text.ts'
-import {
-  type Chain,
-  type Line,
-  asLine,
-  originOf,
-  readLine,
-  sideRoots,
-  type SplitReply,
-  SubagentCalls,
-  Turns,
-} from './claude-code.ts'
+import type { Chain, Line, SplitReply } from './claude-code.ts'
+import { asLine, originOf, readLine, sideRoots, SubagentCalls, Turns } from './claude-code.ts'
 import type { SessionFact, SessionRecord } from './session.ts'
 import { SessionWriter } from './writer.ts'
 

@@ -1,6 +1,7 @@
 /** Entry `colloquy/sessions`: reads recorded sessions of other agents as logs; writes branches as ATIF or spans. */
 
 export { type AtifOptions, type AtifTrajectory, sessionTree, toAtif } from './atif.ts'
+export { withCodexHistory } from './codex.ts'
 export { detectSession, readSession } from './read.ts'
 export { type OtlpTraces, type SpanOptions, toSpans } from './spans.ts'
 export {

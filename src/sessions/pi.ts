@@ -11,14 +11,8 @@ import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { listOfBlocks, contentOf, instantIn, textIn, isTextBlock } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
-import {
-  resultsOnDemand,
-  TOOL_METADATA,
-  type HasResult,
-  type Origin,
-  type Place,
-  SessionWriter,
-} from './writer.ts'
+import type { HasResult, Origin, Place } from './writer.ts'
+import { resultsOnDemand, TOOL_METADATA, SessionWriter } from './writer.ts'
 
 export function readPi(records: readonly SessionRecord[]): Session {
   const header = objectOf(records.find(({ value }) => objectOf(value)['type'] === 'session')?.value)
@@ -323,12 +317,7 @@ function readReply(message: RawObject, blocks: readonly RawObject[], id: string)
       model,
       status: message['stopReason'] === 'length' ? 'incomplete' : 'completed',
       output: blocks.map(responsesItem),
-      usage: {
-        ...more,
-        input_tokens: input,
-        output_tokens: count('output'),
-        input_tokens_details: details,
-      },
+      usage: { ...more, input_tokens: input, output_tokens: count('output'), input_tokens_details: details },
     } as Parameters<typeof fromOpenAIResponses>[0])
   return fromOpenAIChat({
     id,

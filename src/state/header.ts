@@ -2,13 +2,8 @@ import type { CallProgress } from '../event/completion.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent } from '../event/types.ts'
-import {
-  type IndexedCall,
-  openCallOf,
-  type PendingCallIndex,
-  withOpenCall,
-  withoutOpenCall,
-} from '../log/open-calls.ts'
+import type { IndexedCall, PendingCallIndex } from '../log/open-calls.ts'
+import { openCallOf, withOpenCall, withoutOpenCall } from '../log/open-calls.ts'
 import type { Branch } from './branch.ts'
 import { type PendingCallStatus, foldCallStatuses, withoutConsent } from './call-status.ts'
 import { isFirstReply, nextStatus, type Status, statusNamed, type StatusStep } from './status.ts'

@@ -2,14 +2,8 @@ import type { CallProgress, WorkingObservation } from '../event/completion.ts'
 import { canonicalJson } from '../event/encode.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, ObservationEvent, ToolResultEvent } from '../event/types.ts'
-import {
-  type Entry,
-  type EventEntry,
-  eventKindOf,
-  isOnPathIn,
-  type LogWarning,
-  pathToEntry,
-} from '../log/entry.ts'
+import type { Entry, EventEntry, LogWarning } from '../log/entry.ts'
+import { eventKindOf, isOnPathIn, pathToEntry } from '../log/entry.ts'
 import { findEventIn, listWarningsIn, logPrefix } from '../log/log.ts'
 import { listPendingCallsIn, matchResult, type PendingCall } from '../log/open-calls.ts'
 import { type BatchUnit, isPending, type Unit, unitEvents, type ViewItem } from '../view/units.ts'

@@ -10,14 +10,8 @@ import { placeholderOf } from '../messages/pieces.ts'
 import { objectOf } from '../messages/text.ts'
 import { sortTools, stepOf, type StepOptions } from './step-of.ts'
 import { readModelOutput } from './tool-result.ts'
-import {
-  checkTools,
-  lastOf,
-  type StepTool,
-  type ToolContext,
-  type ToolDescription,
-  type ToolOutput,
-} from './tool.ts'
+import type { StepTool, ToolContext, ToolDescription, ToolOutput } from './tool.ts'
+import { checkTools, lastOf } from './tool.ts'
 
 /** Options of `aiSdkStep`. Other fields, such as `maxOutputTokens`, are passed to `streamText`. */
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {

@@ -361,12 +361,7 @@ const completion = ofCall(
 
 const progress = ofCall(
   fc.constantFrom<JsonObject>({ progress: 0.5 }, { task: 2, content: 'half' }, { action_id: 4 }, {}),
-  (value) => ({
-    kind: 'ConversationStateUpdateEvent',
-    source: 'environment',
-    key: 'call_progress',
-    value,
-  }),
+  (value) => ({ kind: 'ConversationStateUpdateEvent', source: 'environment', key: 'call_progress', value }),
 )
 
 const anyListed: fc.Arbitrary<Ref> = weighed([6, back], [1, summaryBack], [1, textual('unknown', 'e0', 'e1')])

@@ -3,19 +3,8 @@ import type { Entry, UnitOrder } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
 import { Vector } from '../log/vector.ts'
 import { work } from '../log/work.ts'
-import {
-  type BatchUnit,
-  eventCount,
-  indexOfUnit,
-  isDerived,
-  isPending,
-  type MessageUnit,
-  stretchStarts,
-  type Unit,
-  unitEvents,
-  type Units,
-  type ViewItem,
-} from './units.ts'
+import type { BatchUnit, MessageUnit, Unit, Units, ViewItem } from './units.ts'
+import { eventCount, indexOfUnit, isDerived, isPending, stretchStarts, unitEvents } from './units.ts'
 
 /**
  * The units of a branch, in order. The model may see all units except pending batches. Immutable: a change

@@ -75,11 +75,8 @@ function decompress({ read, rest }: Begun): AsyncIterable<Buffer> {
   const create = zlib.createZstdDecompress as typeof zlib.createZstdDecompress | undefined
   if (create === undefined)
     throw new FileError('not_json', 'is compressed with zstd; unpack it, or use Node.js 22.15 or later')
-  return pipeline(
-    Readable.from(follow([read], rest)),
-    create({ rejectGarbageAfterEnd: true }),
-    () => undefined,
-  )
+  const source = Readable.from(follow([read], rest))
+  return pipeline(source, create({ rejectGarbageAfterEnd: true }), () => undefined)
 }
 
 const fileChunks = (name: string) => createReadStream(name, { highWaterMark: 1 << 20 })
@@ -287,11 +284,8 @@ const conversationFolderOf = (path: string): string => folderOf(path).replace(/(
 async function openTree(form: 'directory' | 'zip', tree: FileTree, name: string | null): Promise<Opened> {
   const all = tree.paths.filter((path) => eventNumber(baseOf(path)) !== null)
   // A conversation without events still has its documents.
-  const folders = new Set(
-    all.length > 0
-      ? all.map(conversationFolderOf)
-      : tree.paths.filter((path) => isDocument(baseOf(path))).map(folderOf),
-  )
+  const described = tree.paths.filter((path) => isDocument(baseOf(path)))
+  const folders = new Set(all.length > 0 ? all.map(conversationFolderOf) : described.map(folderOf))
   if (folders.size > 1)
     throw new FileError(
       'several_conversations',

@@ -17,7 +17,8 @@ import {
   type Store,
   switchTo,
 } from '../../index.ts'
-import { detectSession, readSession, type Session, type SessionRecord } from '../../sessions/index.ts'
+import { detectSession, readSession, withCodexHistory } from '../../sessions/index.ts'
+import type { Session, SessionRecord } from '../../sessions/index.ts'
 import type { StateTree } from '../../state/index.ts'
 import type { FileCommand, From, Options } from '../commands.ts'
 import { readLog } from '../db/store.ts'
@@ -111,10 +112,11 @@ export async function openFacts(name: string, from: From | undefined, io: Io): P
     if (opened.form === 'document') rejectDocument(first)
     return { ...opened, facts: decodePieces(all), session: null }
   }
-  const records = await recordsIn(all)
-  const session = readSession(format === 'codex' ? await withHistory(name, records, io) : records, {
-    from: format,
+  const records = await withCodexHistory(await recordsIn(all), async (id) => {
+    const file = await findRollout(name, id)
+    return file === null ? null : recordsIn((await openInput(file, io)).pieces)
   })
+  const session = readSession(records, { from: format })
   return { ...opened, facts: factsOf(session), session }
 }
 
@@ -124,29 +126,6 @@ async function recordsIn(pieces: AsyncIterable<readonly Piece[]>): Promise<Sessi
     for (const { line, bytes } of some)
       records.push({ line, raw: bytes.toString('utf8'), value: valueOf(bytes) })
   return records
-}
-
-/**
- * Prepends the records of the Codex rollout that a rollout continues, up to the position where it was resumed or
- * forked. Line numbers continue from that rollout. Returns `records` unchanged if that rollout is not found.
- */
-async function withHistory(
-  name: string,
-  records: readonly SessionRecord[],
-  io: Io,
-  seen: readonly string[] = [],
-): Promise<readonly SessionRecord[]> {
-  const meta = asObject(asObject(records[0]?.value)?.['payload'])
-  const { thread_id: id, end_ordinal_exclusive: end } = { ...asObject(meta?.['history_base']) }
-  if (typeof id !== 'string' || typeof end !== 'number' || seen.includes(id)) return records
-  const file = await findRollout(name, id)
-  if (file === null) return records
-  const own = await recordsIn((await openInput(file, io)).pieces)
-  const base = await withHistory(file, own, io, [...seen, id])
-  const cut = base.findIndex(({ value }) => Number(asObject(value)?.['ordinal']) >= end)
-  const before = cut === -1 ? base : base.slice(0, cut)
-  const offset = before.at(-1)?.line ?? 0
-  return [...before, ...records.map((record) => ({ ...record, line: record.line + offset }))]
 }
 
 export async function* factsOf({ facts }: Session): AsyncIterableIterator<readonly ReadFact[]> {

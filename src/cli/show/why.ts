@@ -1,11 +1,5 @@
-import {
-  explain,
-  type Finding,
-  findings,
-  type NoteCode,
-  type Reason,
-  type VerdictCode,
-} from '../../explain/index.ts'
+import type { Finding, NoteCode, Reason, VerdictCode } from '../../explain/index.ts'
+import { explain, findings } from '../../explain/index.ts'
 import { maskSecrets } from '../../index.ts'
 import { describeEntry } from '../../inspector/index.ts'
 import { resolveEvent } from '../input/recording.ts'

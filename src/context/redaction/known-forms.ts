@@ -33,11 +33,7 @@ const FORMS = [
     pattern:
       /(?<![A-Za-z0-9])(?:gh[pousr]_(?:[A-Za-z0-9]{36}[A-Za-z0-9]*|\d{1,20}_eyJ[\w-]*(?:\.[\w-][\w-]*){0,4})|github_pat_\w{22}\w*)/g,
   },
-  {
-    name: 'aws',
-    trigger: /A[KS]IA/,
-    pattern: /(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/g,
-  },
+  { name: 'aws', trigger: /A[KS]IA/, pattern: /(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/g },
   {
     name: 'slack',
     trigger: /xox/,

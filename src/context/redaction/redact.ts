@@ -248,11 +248,7 @@ const OTHER_FIELDS: { readonly [F in Exclude<EventField, ListedField>]: Treatmen
 }
 
 /** A field has the same meaning in all kinds of events. */
-const EVENT: Treatments = {
-  ...all('open', OPEN_FIELDS),
-  ...all('keep', KEPT_FIELDS),
-  ...OTHER_FIELDS,
-}
+const EVENT: Treatments = { ...all('open', OPEN_FIELDS), ...all('keep', KEPT_FIELDS), ...OTHER_FIELDS }
 
 const UPDATES: ReadonlyMap<string, Treatments> = new Map(
   Object.entries<Treatments>({

@@ -52,15 +52,7 @@ export function* reading(state: State, before: Reading | null = null): Generator
     tools: messageTokens.tools + front.tools,
   }
   yield
-  return {
-    state,
-    units,
-    tokens,
-    sizes,
-    marks,
-    starts: startsOf(units, same, before?.starts),
-    messageTokens,
-  }
+  return { state, units, tokens, sizes, marks, starts: startsOf(units, same, before?.starts), messageTokens }
 }
 
 export function readAtOnce(state: State, before: Reading | null = null): Reading {

@@ -9,32 +9,14 @@ import { glimpse } from '../glimpse.ts'
 import { findingsOf, flagsOf } from '../model/replayed.ts'
 import type { Form } from '../model/request.ts'
 import { type SearchFilter, isOpen, matching } from '../model/search.ts'
-import {
-  budgetLine,
-  type BudgetLine,
-  NO_TOKENS,
-  TOKEN_GROUPS,
-  readAtOnce,
-  reading,
-  type Reading,
-  type Tokens,
-  totalOf,
-} from '../model/view-reading.ts'
+import type { BudgetLine, Reading, Tokens } from '../model/view-reading.ts'
+import { budgetLine, NO_TOKENS, TOKEN_GROUPS, readAtOnce, reading, totalOf } from '../model/view-reading.ts'
 import { CostPanel } from './cost-panel.tsx'
 import { EventPanel, FindingItem, WhyPanel } from './event-panel.tsx'
 import { EventLink, describe, digits } from './parts.tsx'
 import { RequestPanel } from './request-panel.tsx'
-import {
-  type Family,
-  inTurns,
-  lengthOf,
-  named,
-  positionIn,
-  type Reader,
-  rename,
-  type Session,
-  stateHere,
-} from './session.ts'
+import type { Family, Reader, Session } from './session.ts'
+import { inTurns, lengthOf, named, positionIn, rename, stateHere } from './session.ts'
 import { LogTools, Timeline } from './timeline.tsx'
 import { CallsPanel, ViewPanel } from './view-panel.tsx'
 import { WhatIfPanel } from './what-if-panel.tsx'

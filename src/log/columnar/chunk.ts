@@ -1,23 +1,7 @@
-import {
-  callIdOf,
-  type DropReason,
-  type Entry,
-  eventKindOf,
-  kindOf,
-  type LogWarning,
-  responseIdOf,
-} from '../entry.ts'
-import {
-  type Key,
-  writeKeys,
-  bytesIn,
-  writeTimes,
-  KEY_SECTIONS,
-  type KeyColumn,
-  readKeys,
-  int32sOf,
-  Times,
-} from './columns.ts'
+import type { DropReason, Entry, LogWarning } from '../entry.ts'
+import { callIdOf, eventKindOf, kindOf, responseIdOf } from '../entry.ts'
+import type { Key, KeyColumn } from './columns.ts'
+import { writeKeys, bytesIn, writeTimes, KEY_SECTIONS, readKeys, int32sOf, Times } from './columns.ts'
 import { type Label, type Seal, seal, aligned, sealOf, unseal } from './sealed.ts'
 import { EVENT_KINDS, KINDS } from '../../event/kinds.ts'
 

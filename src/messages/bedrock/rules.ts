@@ -12,10 +12,7 @@ const reasoning = {
   reasoningText: record({ text: string, signature: written(string) }),
   redactedContent: bytes,
 } as const
-const result = {
-  text: string,
-  image: open({ format: oneOf('png', 'jpeg', 'gif', 'webp'), source }),
-} as const
+const result = { text: string, image: open({ format: oneOf('png', 'jpeg', 'gif', 'webp'), source }) } as const
 const results = oneData({ ...result, json: object, document: object, video: object, searchResult: object })
 const document = {
   format: oneOf('pdf', 'csv', 'doc', 'docx', 'xls', 'xlsx', 'html', 'txt', 'md'),

@@ -37,20 +37,9 @@ export const KINDS = {
   text: { in: 'standard', side: 'both', more: MORE },
   functionCall: { in: 'standard', side: 'assistant', more: { ...MORE, functionCall: object } },
   functionResponse: { in: 'standard', side: 'user' },
-  inlineData: {
-    ...SIGNED,
-    side: 'both',
-    needs: { inlineData: open({ mimeType: string, data: string }) },
-  },
-  fileData: {
-    ...SIGNED,
-    side: 'both',
-    needs: { fileData: open({ mimeType: string, fileUri: string }) },
-  },
-  executableCode: {
-    ...SIGNED,
-    needs: { executableCode: open({ language: string, code: string }) },
-  },
+  inlineData: { ...SIGNED, side: 'both', needs: { inlineData: open({ mimeType: string, data: string }) } },
+  fileData: { ...SIGNED, side: 'both', needs: { fileData: open({ mimeType: string, fileUri: string }) } },
+  executableCode: { ...SIGNED, needs: { executableCode: open({ language: string, code: string }) } },
   codeExecutionResult: { ...SIGNED, needs: { codeExecutionResult: open({ outcome: string }) } },
   toolCall: { ...SIGNED, needs: { toolCall: object } },
   toolResponse: { ...SIGNED, needs: { toolResponse: object } },

@@ -207,10 +207,7 @@ export const KINDS = {
   local_shell_call: { ...CALL, needs: { id: id } },
   /** Shell and patch calls that the provider executed are stored whole, and so are their outputs. */
   shell_call: { ...CALL, needs: { call_id: id, action: object } },
-  apply_patch_call: {
-    ...CALL,
-    needs: { call_id: id, operation: object, status: string },
-  },
+  apply_patch_call: { ...CALL, needs: { call_id: id, operation: object, status: string } },
   shell_call_output: wholePart({ call_id: id, output: objects }),
   apply_patch_call_output: wholePart({ call_id: id, status: string, output: absent(string) }),
   function_call_output: CLIENT_ITEM,

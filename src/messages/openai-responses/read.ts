@@ -14,15 +14,8 @@ import {
   replyReader,
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
-import {
-  type RawObject,
-  objectOf,
-  objectsOf,
-  stringOf,
-  textOfContents,
-  textOfInput,
-  withoutEmpty,
-} from '../text.ts'
+import type { RawObject } from '../text.ts'
+import { objectOf, objectsOf, stringOf, textOfContents, textOfInput, withoutEmpty } from '../text.ts'
 import { closeItem, collectStream, CONTRADICTED, isLacking, newItem, piecesAt } from '../stream.ts'
 import type { StreamItem } from '../stream.ts'
 import { LIMITS, readReasoning } from './blocks.ts'

@@ -135,10 +135,7 @@ export const callOperations = (
     },
     handle: ({ path, body: { content, outcome } }) =>
       end(lifecycle, path, (conversation) =>
-        conversation.complete(path.action_id, {
-          content,
-          ...(outcome !== undefined && { outcome }),
-        }),
+        conversation.complete(path.action_id, { content, ...(outcome !== undefined && { outcome }) }),
       ),
   }),
   operation(`post ${BASE}/{action_id}/cancel`, {

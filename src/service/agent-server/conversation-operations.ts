@@ -9,12 +9,8 @@ import { hasCode } from '../../event/errors.ts'
 import { type Count, MAX_PAGE_SIZE, MAX_COUNTED } from '../../store/contract/query.ts'
 import { TEXT_ROLES } from '../../store/contract/text.ts'
 import { allConversations } from '../../store/kit/query/page.ts'
-import {
-  describeConversation,
-  ifDeleted,
-  type Lifecycle,
-  openConversation,
-} from '../conversations/conversations.ts'
+import type { Lifecycle } from '../conversations/conversations.ts'
+import { describeConversation, ifDeleted, openConversation } from '../conversations/conversations.ts'
 import { INFO_SCHEMA, infoOf, infoWithChildrenOf, isArchived } from '../conversations/info.ts'
 import { countReply, exact, listPage, COUNTED } from '../conversations/listing.ts'
 import { changeRecord, findConversation } from '../conversations/find-conversation.ts'
@@ -23,17 +19,8 @@ import { batchGet } from '../http/batch-get.ts'
 import { listOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { CURSOR_PAGING, type PageBody, pageInBytes } from '../http/paging.ts'
-import {
-  boolean,
-  dateTime,
-  integer,
-  oneOf,
-  optional,
-  type Parameter,
-  type ValuesOf,
-  text,
-  withDefault,
-} from '../http/parameters.ts'
+import type { Parameter, ValuesOf } from '../http/parameters.ts'
+import { boolean, dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 import { type FindLlm, agentOperations } from './agent-operations.ts'
 import { create, fork, type Inherit } from './create.ts'
 import { forkBody, startBody, updateBody } from '../request-schema.ts'

@@ -18,14 +18,8 @@ import {
 } from '../conversations/conversations.ts'
 import { INFO_SCHEMA } from '../conversations/info.ts'
 import type { Reserve } from '../conversations/runs.ts'
-import {
-  type BodySpec,
-  objectOf,
-  operationsIn,
-  type Operation,
-  type Reply,
-  type Schema,
-} from '../http/operation.ts'
+import type { BodySpec, Operation, Reply, Schema } from '../http/operation.ts'
+import { objectOf, operationsIn } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
   approveBody,

@@ -36,10 +36,7 @@ export const incarnationOf = (record: ConversationRecord): string =>
 export const withApp = (
   { metadata }: Pick<ConversationRecord, 'metadata'>,
   app: Partial<AppMetadata>,
-): JsonObject => ({
-  ...metadata,
-  [APP]: { ...appOf({ metadata }), ...app } as object as JsonObject,
-})
+): JsonObject => ({ ...metadata, [APP]: { ...appOf({ metadata }), ...app } as object as JsonObject })
 
 /** Returns what a fork inherits. If the original's sandbox was deleted, the fork runs in the service itself. */
 export async function inheritedOf(

@@ -11,15 +11,8 @@ import type { EventFilter, StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { maybe } from '../http/operation.ts'
 import { CURSOR_PAGING, MAX_PAGE_BYTES, type PageBody, readByIds } from '../http/paging.ts'
-import {
-  dateTime,
-  oneOf,
-  optional,
-  type Parameter,
-  text,
-  type ValuesOf,
-  withDefault,
-} from '../http/parameters.ts'
+import type { Parameter, ValuesOf } from '../http/parameters.ts'
+import { dateTime, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 
 const eventKind = oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])
 

@@ -6,9 +6,7 @@ import { HttpProblem } from './problem.ts'
 
 const MAX_IDS = 100
 
-export const TOO_MANY_IDS = {
-  400: `More than ${MAX_IDS} ids`,
-} as const
+export const TOO_MANY_IDS = { 400: `More than ${MAX_IDS} ids` } as const
 
 export const TOO_LARGE = { 413: 'The response would be too large' } as const
 

@@ -3,15 +3,8 @@
 import { mapDeep } from '../../event/json.ts'
 import { eventJsonSchemas, shapeJsonSchemas } from '../../event/event-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import {
-  listOf,
-  objectOf,
-  type Operation,
-  propertiesOf,
-  type Schema,
-  schemaOf,
-  SUCCESS,
-} from './operation.ts'
+import type { Operation, Schema } from './operation.ts'
+import { listOf, objectOf, propertiesOf, schemaOf, SUCCESS } from './operation.ts'
 import type { Parameters } from './parameters.ts'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
@@ -56,9 +49,7 @@ export function openApi(operations: readonly Operation[]): JsonObject {
         },
         ...VALIDATION,
       },
-      securitySchemes: {
-        sessionApiKey: { type: 'apiKey', in: 'header', name: 'X-Session-API-Key' },
-      },
+      securitySchemes: { sessionApiKey: { type: 'apiKey', in: 'header', name: 'X-Session-API-Key' } },
     },
   }
 }

@@ -1,15 +1,7 @@
 import { readReplyOffset } from '../../conversation/streamed.ts'
 import type { Event } from '../../event/types.ts'
-import {
-  boolean,
-  integer,
-  oneOf,
-  optional,
-  type Parameters,
-  readParameters,
-  type ValuesOf,
-  withDefault,
-} from '../http/parameters.ts'
+import type { Parameters, ValuesOf } from '../http/parameters.ts'
+import { boolean, integer, oneOf, optional, readParameters, withDefault } from '../http/parameters.ts'
 import { type FailureText, HttpProblem } from '../http/problem.ts'
 import type { Commands } from '../sandbox-files/command-operations.ts'
 import { sendFrameMessage, sendSessionMessage, startFrameCommand } from './client-frames.ts'

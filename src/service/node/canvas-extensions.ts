@@ -170,13 +170,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
 const storedOf = (
   { enabled, source, repo_path, installed_at }: Extension,
   more: Partial<Stored>,
-): Stored => ({
-  enabled,
-  source,
-  repo_path,
-  installed_at,
-  ...more,
-})
+): Stored => ({ enabled, source, repo_path, installed_at, ...more })
 
 /** Location of manifest errors. A request contains only the `source`, not the manifest itself. */
 const AT = ['body', 'source'] as const

@@ -5,12 +5,8 @@ import { isAbsolute, join, normalize, resolve } from 'node:path'
 import { checkOptionNames, invalid } from '../../event/check-value.ts'
 import { ColloquyError } from '../../event/errors.ts'
 import { attempt, isObject } from '../../event/json.ts'
-import {
-  NO_STATE,
-  type SandboxProvider,
-  type SandboxSpec,
-  type SandboxState,
-} from '../control-plane/sandbox-provider.ts'
+import type { SandboxProvider, SandboxSpec, SandboxState } from '../control-plane/sandbox-provider.ts'
+import { NO_STATE } from '../control-plane/sandbox-provider.ts'
 import { sandboxFiles } from './sandbox-files.ts'
 import { SandboxCommands } from './sandbox/commands.ts'
 import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'

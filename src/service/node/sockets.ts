@@ -7,14 +7,8 @@ import type { Credential, Identify } from '../auth/caller.ts'
 import { type Access, keyInterval, KeyWatch } from '../auth/key-watch.ts'
 import { requestIdOf } from '../http/app.ts'
 import { decoded } from '../http/parameters.ts'
-import {
-  describeFailure,
-  type FailureText,
-  HttpProblem,
-  problemText,
-  redactForClient,
-  toProblem,
-} from '../http/problem.ts'
+import type { FailureText } from '../http/problem.ts'
+import { describeFailure, HttpProblem, problemText, redactForClient, toProblem } from '../http/problem.ts'
 import { type Channel, Closing, commandsChannel, eventsChannel, sessionChannel } from '../live/channels.ts'
 import { invalidFrame, readFrame } from '../live/client-frames.ts'
 import type { Live } from '../live/live.ts'

@@ -1,14 +1,8 @@
 /** Named secrets for the service's agents. Clients can write the secrets, but cannot read them. */
 
 import type { Store } from '../../store/contract/store.ts'
-import {
-  type BodyOf,
-  listOf,
-  objectOf,
-  operationsIn,
-  type Operation,
-  pageOfSchema,
-} from '../http/operation.ts'
+import type { BodyOf, Operation } from '../http/operation.ts'
+import { listOf, objectOf, operationsIn, pageOfSchema } from '../http/operation.ts'
 import { CURSOR_PAGING, pageByName } from '../http/paging.ts'
 import { matching, optional, text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'

@@ -132,10 +132,7 @@ export const settingsOperations = (
     name: 'validate_profile',
     params,
     body: validateBody,
-    returns: objectOf({
-      valid: 'boolean',
-      error: maybe(objectOf({ type: 'string', message: 'string' })),
-    }),
+    returns: objectOf({ valid: 'boolean', error: maybe(objectOf({ type: 'string', message: 'string' })) }),
     description: 'Whether the model can be called, and if not, why',
     otherwise: { 404: 'The body contains no model, and the profile is unknown', ...SEALED },
     handle: async ({ path: { name }, body: { llm } = {} }) =>

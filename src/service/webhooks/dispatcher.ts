@@ -10,17 +10,8 @@ import { hashText } from '../../event/text.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { ItemChange } from '../../store/contract/items.ts'
 import { infoWithChildrenOf } from '../conversations/info.ts'
-import {
-  type Collections,
-  collectionsOf,
-  type DeliveryCursor,
-  isReplaced,
-  mark,
-  markCreatedSince,
-  newCursor,
-  newsIn,
-  type WebhookStart,
-} from './delivery-cursor.ts'
+import type { Collections, DeliveryCursor, WebhookStart } from './delivery-cursor.ts'
+import { collectionsOf, isReplaced, mark, markCreatedSince, newCursor, newsIn } from './delivery-cursor.ts'
 import { batchOf, conversationMessage, recordDigest, post } from './payloads.ts'
 import { checkWebhook, type Webhook, type WebhookOptions } from './webhook-options.ts'
 

@@ -147,9 +147,7 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
     'uninstall_canvas_extension_endpoint',
     MESSAGE_SCHEMA,
     extensions.uninstall,
-    (_, name) => ({
-      message: `Canvas extension '${name}' uninstalled`,
-    }),
+    (_, name) => ({ message: `Canvas extension '${name}' uninstalled` }),
   ),
   named('post', '/refresh/check', 'check_canvas_extension_update', CHECK, extensions.check, (result) => ({
     requested_ref: null,

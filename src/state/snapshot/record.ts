@@ -6,13 +6,8 @@ import type { Event, ActionEvent } from '../../event/types.ts'
 import { aligned, seal, unseal, type Label, type Seal } from '../../log/columnar/sealed.ts'
 import { bytesIn, Texts, int32sOf, writeTexts } from '../../log/columnar/columns.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
-import {
-  listPendingCallsIn,
-  type PendingCall,
-  type PendingCallIndex,
-  type WorkingCall,
-  withOpenCall,
-} from '../../log/open-calls.ts'
+import type { PendingCall, PendingCallIndex, WorkingCall } from '../../log/open-calls.ts'
+import { listPendingCallsIn, withOpenCall } from '../../log/open-calls.ts'
 import type { ColumnarLog } from '../../log/columnar/columnar-log.ts'
 import { vectorOf } from '../../log/vector.ts'
 import type { MessageUnit, Unit } from '../../view/units.ts'

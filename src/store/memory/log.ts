@@ -15,14 +15,8 @@ import {
   pathSegments,
   type TreeNode,
 } from '../kit/append/decide-append.ts'
-import {
-  blobsOf,
-  type Digests,
-  type LargeString,
-  NO_BLOBS,
-  replaceStrings,
-  withReferences,
-} from '../kit/blobs.ts'
+import type { Digests, LargeString } from '../kit/blobs.ts'
+import { blobsOf, NO_BLOBS, replaceStrings, withReferences } from '../kit/blobs.ts'
 import type { CheckedEventFilter, CheckedEventQuery } from '../kit/query/event-query.ts'
 import { messageText } from '../kit/query/message-text.ts'
 import { merge, type Range, SortedList } from './sorted.ts'

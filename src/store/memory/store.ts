@@ -9,14 +9,8 @@ import type { AppendResult, DisposableStore } from '../contract/store.ts'
 import { MAX_RANKED, type TextPage, type TextQuery, type TextRole } from '../contract/text.ts'
 import type { PlacedEvent } from '../kit/append/decide-append.ts'
 import { checkRange, textContent } from '../kit/blobs.ts'
-import {
-  type CheckedFeedQuery,
-  checkFeedRows,
-  type FeedRow,
-  heldPositions,
-  HOLD_TIME,
-  positionNumber,
-} from '../kit/feed.ts'
+import type { CheckedFeedQuery, FeedRow } from '../kit/feed.ts'
+import { checkFeedRows, heldPositions, HOLD_TIME, positionNumber } from '../kit/feed.ts'
 import * as kit from '../kit/index.ts'
 import { type CheckedItemQuery, compareItems, itemCursor, type ItemPlace } from '../kit/items.ts'
 import { checkOptionNames } from '../../event/check-value.ts'
@@ -35,16 +29,8 @@ import {
 import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
 import type { Clock } from '../kit/record.ts'
 import { Conversations, type Kept } from './conversations.ts'
-import {
-  contextIn,
-  countLog,
-  eventOf,
-  type LogRow,
-  replaceFacts,
-  rowOf,
-  searchLog,
-  writeDecision,
-} from './log.ts'
+import type { LogRow } from './log.ts'
+import { contextIn, countLog, eventOf, replaceFacts, rowOf, searchLog, writeDecision } from './log.ts'
 import { firstFrom, SortedList } from './sorted.ts'
 
 interface TextRow {

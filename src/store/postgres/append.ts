@@ -11,26 +11,11 @@ import type { AppendOptions, AppendResult } from '../contract/store.ts'
 import { type AppendDecision, idsToLoad, type LogTip } from '../kit/append/decide-append.ts'
 import { type Digests, type LargeString, referencesText, splitBody } from '../kit/blobs.ts'
 import { shardOf } from '../kit/feed.ts'
-import {
-  KnownLog,
-  LOG_COLUMNS,
-  type LogRow,
-  appendResult,
-  searchColumns,
-  StaleLog,
-  tipValues,
-} from '../sql/append.ts'
+import type { LogRow } from '../sql/append.ts'
+import { KnownLog, LOG_COLUMNS, appendResult, searchColumns, StaleLog, tipValues } from '../sql/append.ts'
 import { saveTexts, storedPieces } from '../sql/blobs.ts'
-import {
-  confirm,
-  type Engine,
-  first,
-  type SqlRow,
-  type SqlValue,
-  type Statement,
-  statement,
-  type Work,
-} from '../sql/dialect.ts'
+import type { Engine, SqlRow, SqlValue, Statement, Work } from '../sql/dialect.ts'
+import { confirm, first, statement } from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
 import { textRow } from '../sql/texts.ts'
 import type { Connection } from './connection.ts'

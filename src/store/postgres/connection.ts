@@ -4,16 +4,8 @@ import { hashText } from '../../event/text.ts'
 import { invalidWithin, storeClosed } from '../kit/errors.ts'
 import type { SqlValue, SqlStep, Work } from '../sql/dialect.ts'
 import { DURABLE } from './dialect.ts'
-import {
-  codeOf,
-  isListening,
-  isPool,
-  isTransacting,
-  loadDriver,
-  type PostgresClient,
-  type PostgresStoreOptions,
-  type PreparingClient,
-} from './driver.ts'
+import type { PostgresClient, PostgresStoreOptions, PreparingClient } from './driver.ts'
+import { codeOf, isListening, isPool, isTransacting, loadDriver } from './driver.ts'
 import { createSchema, FORBIDDEN, quoteName, versionOf } from './schema.ts'
 
 /**

@@ -1,15 +1,7 @@
 import { type FeedPage, SHARDS } from '../contract/feed.ts'
 import type { Item, ItemClaim } from '../contract/items.ts'
-import {
-  type CheckedFeedQuery,
-  feedEnd,
-  type FeedPart,
-  type FeedRow,
-  planFeed,
-  rowsFor,
-  FEED_CHANGE,
-  VISITED_ROWS,
-} from '../kit/feed.ts'
+import type { CheckedFeedQuery, FeedPart, FeedRow } from '../kit/feed.ts'
+import { feedEnd, planFeed, rowsFor, FEED_CHANGE, VISITED_ROWS } from '../kit/feed.ts'
 import { type CheckedChange, itemConflict, itemOf } from '../kit/items.ts'
 import { compareIds } from '../kit/record.ts'
 import type { Bigint, EventRow } from '../kit/row.ts'

@@ -2,14 +2,8 @@ import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { attempt } from '../../event/json.ts'
 import type { BlobAudit, BlobContent, BlobRange, BlobReference } from '../contract/blobs.ts'
-import {
-  checkRange,
-  damagedBlob,
-  digestOfPieces,
-  isBlobHash,
-  type LargeString,
-  readReferences,
-} from '../kit/blobs.ts'
+import type { LargeString } from '../kit/blobs.ts'
+import { checkRange, damagedBlob, digestOfPieces, isBlobHash, readReferences } from '../kit/blobs.ts'
 import type { FeedPage } from '../contract/feed.ts'
 import { type FeedPart, type FeedPlan, fillFeed } from '../kit/feed.ts'
 import { utf8Pieces } from '../../event/sha-256.ts'

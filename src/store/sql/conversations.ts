@@ -17,21 +17,8 @@ import {
 } from '../kit/query/conversation-query.ts'
 import { foldText } from '../kit/query/message-text.ts'
 import { type Bigint, readRecord, type RecordRow } from '../kit/row.ts'
-import {
-  all,
-  allOf,
-  change,
-  confirm,
-  type Dialect,
-  first,
-  joined,
-  NOTHING,
-  sql,
-  type Statement,
-  statement,
-  type Table,
-  type Work,
-} from './dialect.ts'
+import type { Dialect, Statement, Table, Work } from './dialect.ts'
+import { all, allOf, change, confirm, first, joined, NOTHING, sql, statement } from './dialect.ts'
 
 interface LeaseRow {
   readonly conversation_id: string

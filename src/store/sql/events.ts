@@ -14,18 +14,8 @@ import { readReferences } from '../kit/blobs.ts'
 import { countWithin, pageOf } from '../kit/query/page.ts'
 import { type Bigint, type EventRow, readEvent } from '../kit/row.ts'
 import { blobReads } from './blobs.ts'
-import {
-  all,
-  type Dialect,
-  type EventRange,
-  first,
-  IN_ORDER,
-  NOTHING,
-  type RangeForm,
-  sql,
-  statement,
-  type Work,
-} from './dialect.ts'
+import type { Dialect, EventRange, RangeForm, Work } from './dialect.ts'
+import { all, first, IN_ORDER, NOTHING, sql, statement } from './dialect.ts'
 
 export const EVENT_COLUMNS =
   'e.seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs'

@@ -9,13 +9,8 @@ import { checkGetOptions } from '../kit/blobs.ts'
 import { checkReplacements } from '../kit/append/replace.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import { type CheckedFeedQuery, checkFeedQuery, heldPositions, HOLD_TIME } from '../kit/feed.ts'
-import {
-  type CheckedChange,
-  checkChanges,
-  checkClaim,
-  checkItemFilter,
-  checkItemQuery,
-} from '../kit/items.ts'
+import type { CheckedChange } from '../kit/items.ts'
+import { checkChanges, checkClaim, checkItemFilter, checkItemQuery } from '../kit/items.ts'
 import { checkCreatedAt, checkLeaseQuery, checkParts, newRecord } from '../kit/record.ts'
 import {
   checkConversationFilter,

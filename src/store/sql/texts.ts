@@ -1,31 +1,13 @@
 import { isColloquyError } from '../../event/errors.ts'
 import { type TextIndex, type TextPage, type TextRole, MAX_RANKED, TEXT_ROLES } from '../contract/text.ts'
 import type { StoredEvent } from '../contract/query.ts'
-import {
-  type CheckedTextQuery,
-  findTextPage,
-  type FoundText,
-  firstPlace,
-  placeBehind,
-  type TextClause,
-  type TextSource,
-} from '../kit/query/text-query.ts'
+import type { CheckedTextQuery, FoundText, TextClause, TextSource } from '../kit/query/text-query.ts'
+import { findTextPage, firstPlace, placeBehind } from '../kit/query/text-query.ts'
 import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
 import { type Bigint, type EventRow, readFact } from '../kit/row.ts'
 import { keyColumn, keyCondition } from './conversations.ts'
-import {
-  all,
-  allOf,
-  type Dialect,
-  first,
-  joined,
-  NOTHING,
-  sql,
-  type Statement,
-  statement,
-  type SqlStep,
-  type Work,
-} from './dialect.ts'
+import type { Dialect, Statement, SqlStep, Work } from './dialect.ts'
+import { all, allOf, first, joined, NOTHING, sql, statement } from './dialect.ts'
 import { blobReads } from './blobs.ts'
 import type { eventReads } from './events.ts'
 

@@ -4,17 +4,8 @@
  */
 
 import { firstPlace, placeBehind, textPlace } from '../kit/query/text-query.ts'
-import {
-  all,
-  allOf,
-  first,
-  joined,
-  sql,
-  type SqlValue,
-  type Statement,
-  statement,
-  type Work,
-} from '../sql/dialect.ts'
+import type { SqlValue, Statement, Work } from '../sql/dialect.ts'
+import { all, allOf, first, joined, sql, statement } from '../sql/dialect.ts'
 import { BEHIND, LEAST, queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 import { isTaken } from './errors.ts'
 

@@ -7,14 +7,8 @@ import type { Model, ModelPart, ModelTurn } from '../../messages/model.ts'
 import { shape, weighed } from '../shape.ts'
 import { isObject, parseJson } from '../../event/json.ts'
 import type { FakeProvider, ProviderRequest } from '../provider/provider.ts'
-import {
-  bodyOf,
-  type Received,
-  type ServerClient,
-  serverClient,
-  type ServerClientOptions,
-  type ServerConversation,
-} from '../server/client.ts'
+import type { Received, ServerClient, ServerClientOptions, ServerConversation } from '../server/client.ts'
+import { bodyOf, serverClient } from '../server/client.ts'
 import { RESTING } from '../server/trial.ts'
 import { turn } from '../turn.ts'
 import { grammarNamed } from '../../messages/grammars.ts'

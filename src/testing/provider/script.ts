@@ -46,10 +46,7 @@ const modelReply = ({ tools = {}, endless = false }: ScriptOptions): fc.Arbitrar
         { maxLength: 5 },
       ),
     },
-    {
-      pieces: fc.integer({ min: 5, max: 300 }),
-      slow: fc.nat(2),
-    },
+    { pieces: fc.integer({ min: 5, max: 300 }), slow: fc.nat(2) },
   ).chain((plain) =>
     weighed<ModelReply>(
       [12, fc.constant(plain)],

@@ -3,16 +3,8 @@ import type { Event } from '../../event/types.ts'
 import { checkLog } from '../../laws/check-log.ts'
 import { GRAMMARS } from '../../messages/grammars.ts'
 import { describeFailure, hold, kitCase, LawBroken, same, skipReasons } from '../failure.ts'
-import {
-  bodyOf,
-  type EventFilterQuery,
-  type Query,
-  type Received,
-  serverClient,
-  type ServerClientOptions,
-  type ServerPage,
-  serverPages,
-} from './client.ts'
+import type { EventFilterQuery, Query, Received, ServerClientOptions, ServerPage } from './client.ts'
+import { bodyOf, serverClient, serverPages } from './client.ts'
 import { caughtUp, LIVE, received } from './live-cases.ts'
 import {
   callsIn,
@@ -25,16 +17,8 @@ import {
   STOPS,
 } from './run-cases.ts'
 import { textOf } from './script.ts'
-import {
-  type Capability,
-  holdRefusal,
-  it,
-  RESTING,
-  type ServerCheck,
-  type ServerConformanceOptions,
-  test,
-  Trial,
-} from './trial.ts'
+import type { Capability, ServerCheck, ServerConformanceOptions } from './trial.ts'
+import { holdRefusal, it, RESTING, test, Trial } from './trial.ts'
 
 async function filled(trial: Trial): Promise<{ readonly id: string; readonly log: readonly Event[] }> {
   const id = await trial.begin()

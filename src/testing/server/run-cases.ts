@@ -239,10 +239,7 @@ async function interrupt(trial: Trial, id: string): Promise<void> {
 
 export const STOPS: readonly ServerCheck[] = [
   it('I3 [pause] after an acknowledged pause, no step begins until the conversation is run again', async (trial, id) => {
-    const steps = Array.from({ length: 8 }, (_, n) => ({
-      says: [trial.note(`step ${n}`)],
-      wait: MODEL_STEP,
-    }))
+    const steps = Array.from({ length: 8 }, (_, n) => ({ says: [trial.note(`step ${n}`)], wait: MODEL_STEP }))
     await trial.say(id, [...steps, { says: ['Done.'] }])
     await called(trial, id, 1)
     bodyOf(await trial.client.pause(id))

@@ -3,14 +3,8 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import type { Status } from '../../state/status.ts'
 import { hold, LawBroken } from '../failure.ts'
-import {
-  bodyOf,
-  type Received,
-  type ServerClient,
-  serverClient,
-  type ServerClientOptions,
-  type ServerConversation,
-} from './client.ts'
+import type { Received, ServerClient, ServerClientOptions, ServerConversation } from './client.ts'
+import { bodyOf, serverClient } from './client.ts'
 import { type ModelCall, type ScriptedTurn, scriptOf, type SentMessage, textOf } from './script.ts'
 
 /** The server to test, and its scripted model. */

@@ -14,12 +14,8 @@ import {
   type ConversationPlace,
   keysOf,
 } from './conversation-query.ts'
-import {
-  type CheckedEventFilter,
-  type CheckedEventQuery,
-  eventCursor,
-  type EventPlace,
-} from './event-query.ts'
+import type { CheckedEventFilter, CheckedEventQuery, EventPlace } from './event-query.ts'
+import { eventCursor } from './event-query.ts'
 import { foldText, messageText } from './message-text.ts'
 import { bodyBytes, countWithin, inOrder, pageOf } from './page.ts'
 

@@ -1,14 +1,8 @@
 /** Text queries: typed text becomes terms and phrases, which all stores compare with indexed lines. */
 
 import { type StoredEvent, MAX_PAGE_SIZE } from '../../contract/query.ts'
-import {
-  MAX_RANKED,
-  TEXT_ROLES,
-  type TextHit,
-  type TextPage,
-  type TextQuery,
-  type TextRole,
-} from '../../contract/text.ts'
+import type { TextHit, TextPage, TextQuery, TextRole } from '../../contract/text.ts'
+import { MAX_RANKED, TEXT_ROLES } from '../../contract/text.ts'
 import { formatInstant } from '../record.ts'
 import {
   checkBoolean,
@@ -22,15 +16,8 @@ import {
 } from '../../../event/check-value.ts'
 import { type CheckedConversationFilter, checkConversationFilter } from './conversation-query.ts'
 import { decodeCursor, encodeCursor, pageOf, refuseCursor } from './page.ts'
-import {
-  eventText,
-  isLowSurrogate,
-  isUnspaced,
-  isWordUnit,
-  MAX_PLAIN,
-  type Token,
-  tokensOf,
-} from './text-tokens.ts'
+import type { Token } from './text-tokens.ts'
+import { eventText, isLowSurrogate, isUnspaced, isWordUnit, MAX_PLAIN, tokensOf } from './text-tokens.ts'
 
 /** A term or phrase of a search. */
 export interface TextClause {
