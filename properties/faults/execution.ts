@@ -146,7 +146,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a reply that ended early ends the turn',
     file: 'state/status.ts',
-    find: ' && earlyEndOf(event) === null',
+    find: ' && !isEarlyEnd(reply?.outcome)',
     replace: '',
   },
   {

@@ -304,17 +304,15 @@ export class Replica {
     })
   }
 
-  /** Time of the last event, with a zone. Only the store knows the zone of a time that lacks one (D10). */
-  async #lastTime(): Promise<string | null> {
-    const last = this.#state.log.entries.last()
-    if (last === undefined || last.timestamp?.endsWith('Z') === true) return last?.timestamp ?? null
-    const [stored] = await this.#store.read(this.id, { from: last.seq, limit: 1 })
-    return stored === undefined ? last.timestamp : formatInstant(stored.time)
-  }
-
   async #append(events: readonly Event[], options: AppendOptions): Promise<readonly AppendedEvent[]> {
     if (this.replies.beforeEnd !== null) await this.replies.finish(events)
-    const last = await this.#lastTime()
+    const end = this.#state.log.entries.last()
+    let last = end?.timestamp ?? null
+    if (end !== undefined && last?.endsWith('Z') !== true) {
+      // Only the store knows the zone of a time that lacks one (D10).
+      const [stored] = await this.#store.read(this.id, { from: end.seq, limit: 1 })
+      if (stored !== undefined) last = formatInstant(stored.time)
+    }
     const begunAt = performance.now()
     let appended
     try {

@@ -1,6 +1,6 @@
 import { isObject } from '../event/json.ts'
 import type { EventWith } from '../event/kinds.ts'
-import { earlyEndOf, isOutputPart, replyOf } from '../event/reply.ts'
+import { isEarlyEnd, isOutputPart, replyOf } from '../event/reply.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { hasResponse, type Log } from '../log/log.ts'
 import type { PendingCall } from '../log/open-calls.ts'
@@ -44,7 +44,7 @@ export function isFinalReply(event: Event): boolean {
   const reply = replyOf(event)
   const speaks = (content ?? []).some(isOutputPart) || reply?.output === true
   if (!speaks || (tool_calls?.length ?? 0) > 0) return false
-  return reply?.interrupted !== true && earlyEndOf(event) === null
+  return reply?.interrupted !== true && !isEarlyEnd(reply?.outcome)
 }
 
 export const isFinish = (event: Event): boolean =>

@@ -1,4 +1,4 @@
-import { earlyEndOf, isOfReply, replyOf } from '../../event/reply.ts'
+import { isEarlyEnd, isOfReply, replyOf } from '../../event/reply.ts'
 import type { ConversationErrorEvent, Event } from '../../event/types.ts'
 import { renderMessage } from '../../messages/neutral.ts'
 import type { ReplyOutcome } from '../../messages/reply.ts'
@@ -125,13 +125,13 @@ export function isEmptyOutput(events: readonly Event[]): boolean {
 
 const isEmptyReply = (event: Event): boolean =>
   event.kind === 'MessageEvent' &&
-  (renderMessage(event) === null || (!isFinalReply(event) && earlyEndOf(event) === null))
+  (renderMessage(event) === null || (!isFinalReply(event) && !isEarlyEnd(replyOf(event)?.outcome)))
 
 function recordedEnd(events: readonly Event[]): ReplyOutcome | null {
-  const event = events.find((each) => earlyEndOf(each) !== null)
-  if (event === undefined) return null
-  const type = earlyEndOf(event) ?? 'paused'
-  const stop: unknown = replyOf(event)?.stop_reason
+  const reply = events.map(replyOf).find((each) => isEarlyEnd(each?.outcome))
+  const type: unknown = reply?.outcome
+  if (!isEarlyEnd(type)) return null
+  const stop: unknown = reply?.stop_reason
   if (type === 'paused') return { type }
   if (type === 'refused' || type === 'failed') return { type, explanation: null }
   if (type === 'broken_off') return { type, text: '' }

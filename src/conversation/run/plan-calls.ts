@@ -21,15 +21,15 @@ type CallEntry = EventEntry<ActionEvent>
 
 export function planOf({ policy, newCallIds, step }: RunContext, state: State): CallPlan {
   const lasting = toPolicy(state.header.confirmationPolicy)
-  const either: Policy = (call, reply) => lasting(call, reply) || needsUser(policy(call, reply))
+  const either: Policy = (call, reply) => {
+    if (lasting(call, reply)) return true
+    const answer: unknown = policy(call, reply)
+    // A promise would count as true, whatever it resolves to.
+    if (typeof answer === 'object' && answer !== null)
+      throw new TypeError('`policy` must return true or false, not a promise or another object.')
+    return Boolean(answer)
+  }
   return planCalls(state, either, newCallIds, step.repeats)
-}
-
-function needsUser(answer: unknown): boolean {
-  // A promise would count as true, whatever it resolves to.
-  if (typeof answer === 'object' && answer !== null)
-    throw new TypeError('`policy` must return true or false, not a promise or another object.')
-  return Boolean(answer)
 }
 
 /**
