@@ -7,6 +7,7 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { uiMessageResponse } from '../../src/conversation/ui-messages.ts'
 import { listWorkingCalls } from '../../src/state/read.ts'
+import type { ActionEvent } from '../../src/event/types.ts'
 import { executeCalls } from '../../src/steps/step-of.ts'
 import { subagent, type StepTool } from '../../src/steps/index.ts'
 import { call, delta, gate, logOf, says, script, startConversation } from './script.ts'
@@ -71,6 +72,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
 }
 
+const taskCall = (id: string, more: Partial<ActionEvent> = {}): ActionEvent =>
+  call(id, id, { action: { kind: 'TaskAction', task: 'Search.' }, ...more })
+
 /** Starts a background call and a background subagent, then a reply with a pending call and an awaited subagent. */
 async function begin(moment: Moment) {
   const { engine, conversation, store } = await startConversation()
@@ -102,13 +106,13 @@ async function begin(moment: Moment) {
   const known = new Map(tools.map((each) => [each.name, each]))
   const { step } = script(
     [
-      [call('work', 'work'), call('child', 'child')],
+      [taskCall('work'), taskCall('child')],
       async function* () {
         if (moment === 'reply') {
           yield delta('half')
           await replying.pass()
         }
-        yield ['slow', 'awaited'].map((id) => call(id, id, { llm_response_id: 'r2' }))
+        yield ['slow', 'awaited'].map((id) => taskCall(id, { llm_response_id: 'r2' }))
       },
     ],
     (input) => executeCalls(input, known, {}),
