@@ -140,13 +140,13 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'interrupted text ends the turn',
     file: 'state/status.ts',
-    find: 'reply?.interrupted !== true && ',
+    find: 'interrupted !== true && ',
     replace: '',
   },
   {
     name: 'a reply that ended early ends the turn',
     file: 'state/status.ts',
-    find: ' && !isEarlyEnd(reply?.outcome)',
+    find: ' && !isEarlyEnd(outcome)',
     replace: '',
   },
   {

@@ -41,10 +41,10 @@ export const isStatus = (value: unknown): value is Status => (STATUSES as readon
 export function isFinalReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message
-  const reply = replyOf(event)
-  const speaks = (content ?? []).some(isOutputPart) || reply?.output === true
+  const { output, interrupted, outcome } = replyOf(event) ?? {}
+  const speaks = output === true || content?.some(isOutputPart) === true
   if (!speaks || (tool_calls?.length ?? 0) > 0) return false
-  return reply?.interrupted !== true && !isEarlyEnd(reply?.outcome)
+  return interrupted !== true && !isEarlyEnd(outcome)
 }
 
 export const isFinish = (event: Event): boolean =>

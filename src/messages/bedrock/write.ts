@@ -44,8 +44,7 @@ function start(list: BedrockMessage[], hasRichResults: boolean) {
     piece(piece: Piece): BedrockBlock {
       const block = blockOf(piece)
       if (!('document' in block)) return block
-      state.documents += 1
-      return { document: { ...block.document, name: `document ${state.documents}` } }
+      return { document: { ...block.document, name: `document ${(state.documents += 1)}` } }
     },
     reply,
     result: (result: Result) => resultBlock(result, hasRichResults),
@@ -70,9 +69,8 @@ function start(list: BedrockMessage[], hasRichResults: boolean) {
  */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
-  if (document < 0) return [...blocks]
-  const hasText = [...before, ...blocks.slice(0, document)].some((block) => 'text' in block)
-  return hasText ? [...blocks] : blocks.toSpliced(document, 0, { text: FILE_TEXT })
+  const isValid = document < 0 || [...before, ...blocks.slice(0, document)].some((block) => 'text' in block)
+  return isValid ? [...blocks] : blocks.toSpliced(document, 0, { text: FILE_TEXT })
 }
 
 /** Writes a reply. The provider refuses reasoning as the last block, so a fixed text then follows it. */
