@@ -60,7 +60,7 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'a reply without text is final only if its message has an image',
     file: 'state/status.ts',
-    find: ' || reply?.output === true',
+    find: 'output === true || ',
     replace: '',
   },
   {
