@@ -1,7 +1,7 @@
 import { ColloquyError } from '../event/errors.ts'
 import { ERASED, erasedFact } from '../event/erase.ts'
 import { copyJson } from '../event/freeze.ts'
-import { isObject } from '../event/json.ts'
+import { editObject, without } from '../event/json.ts'
 import type { Fact } from '../event/quarantine.ts'
 import { isOfReply } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
@@ -83,11 +83,10 @@ function unsigned(event: Event): Event {
   return JSON.stringify(after) === JSON.stringify(before) ? event : (copyJson(after).value as object as Event)
 }
 
-/** A short erased text can be guessed from a digest of a later request or of the reply. */
+/** Removes the record's digests, from which a short erased text could be found by trying all texts. */
 function withoutDigests(event: JsonObject): JsonObject {
   const field = event['kind'] === 'ActionEvent' ? 'tool_call' : 'llm_message'
-  const holder = event[field]
-  if (!isObject(holder) || !isObject(holder['reply'])) return event
-  const { prefix: _prefix, digest: _digest, cuts: _cuts, ...reply } = holder['reply']
-  return { ...event, [field]: { ...holder, reply } }
+  return editObject(event, field, (holder) =>
+    editObject(holder, 'reply', (reply) => without(reply, 'prefix', 'digest', 'cuts')),
+  )
 }

@@ -320,8 +320,8 @@ export function redactLog(
 }
 
 /**
- * Masks events. If an event of a reply is masked, all events of that reply lose their signatures. `masked` contains
- * the response ids of replies with masked events elsewhere in the log, and receives those of `facts`.
+ * Masks events. If an event of a reply is masked, all events of that reply lose their signatures. `masked`
+ * contains the response ids of replies with masked events elsewhere in the log; ids from `facts` are added.
  */
 export function redactReplies(
   facts: readonly Fact[],

@@ -1,4 +1,4 @@
-/** Pages of HTTP responses, limited in items and bytes. A hundred large events could exceed the maximum length of a string. */
+/** Limits pages of HTTP responses: a hundred large events could exceed the maximum length of a string. */
 
 import { MAX_PAGE_SIZE, MAX_VISITED, type Page } from '../../store/contract/query.ts'
 import { countWithin } from '../../store/kit/query/page.ts'
