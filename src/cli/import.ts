@@ -293,13 +293,10 @@ async function* batchesOf(
   let foreign = 0
   const isHopeless = (): boolean => foreign > 0 && foreign === report.events + batch.length
   const close = (): readonly ReadFact[] => {
-    if (report.broken?.count === foreign && isHopeless())
-      throw new FileError('not_json', noJsonMessage(report.broken, report.form))
     if (isHopeless())
-      throw new FileError(
-        'no_events',
-        'contains no event, and is not a session in a known format; see --from',
-      )
+      throw report.broken?.count === foreign
+        ? new FileError('not_json', noJsonMessage(report.broken, report.form))
+        : new FileError('no_events', 'contains no event, and is not a session in a known format; see --from')
     report.events += batch.length
     return batch.splice(0)
   }

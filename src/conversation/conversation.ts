@@ -12,10 +12,10 @@ import type { ConversationRecord } from '../store/contract/conversation-record.t
 import type { EventQuery, Page } from '../store/contract/query.ts'
 import { type BranchInfo, listBranches, listWorkingCalls } from '../state/read.ts'
 import {
+  callsOfRun,
   decideApprove,
   decideEdit,
   decideInterrupt,
-  decideInterruptRun,
   decideNavigate,
   decidePause,
   decidePolicy,
@@ -220,8 +220,11 @@ export class Conversation {
     // Another process may hold the run: its lease exists until the run has ended.
     const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
+    // A run with a lease records each start, so its calls without that record had no effect.
     const stopped = await this.#decide((state) =>
-      leased ? decideInterruptRun(state) : decideInterrupt(state, this.#engine.isRunning(this.id)),
+      leased
+        ? decideInterrupt(state, true, callsOfRun(state))
+        : decideInterrupt(state, this.#engine.isRunning(this.id)),
     )
     if (options.working !== true) return stopped
     const calls = listWorkingCalls(await this.state())

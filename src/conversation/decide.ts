@@ -188,14 +188,14 @@ export function decideNavigate(state: State, eventId: string | null): Event[] {
 export function decideRestart(state: State): Event[] {
   const prompt = state.branch.systemPrompt
   let entry: Entry | null = prompt
-  // Other kinds of events are not in the view.
-  while (entry !== null && !RESTARTED.has(eventKindOf(entry))) entry = entry.parent
+  // Other events need no new branch: a result follows its call, and the latest system prompt stays.
+  while (entry !== null && !LEFT_BY_RESTART.has(eventKindOf(entry))) entry = entry.parent
   if (prompt === null || entry === null) return decideNavigate(state, prompt?.id ?? null)
   const { id: _id, timestamp: _time, parent_id: _parent, ...copy } = prompt.event
   return [headUpdate(null), copy]
 }
 
-const RESTARTED: ReadonlySet<string | null> = new Set<EventKind>([
+const LEFT_BY_RESTART: ReadonlySet<string | null> = new Set<EventKind>([
   'MessageEvent',
   'ActionEvent',
   'Condensation',
@@ -234,9 +234,6 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
  */
 export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =>
   canonicalJson(state.header.confirmationPolicy) === canonicalJson(policy) ? [] : [policyUpdate(policy)]
-
-/** Interrupts a live run. It records each start, so its calls without that record had no effect. */
-export const decideInterruptRun = (state: State): Event[] => decideInterrupt(state, true, callsOfRun(state))
 
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the

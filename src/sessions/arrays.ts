@@ -232,9 +232,11 @@ function addUser(content: unknown, origin: Origin, writer: SessionWriter): void 
 }
 
 export function readOpenAIChat(records: readonly SessionRecord[]): Session {
-  const elements = withCallIds(elementsOf(records, 'messages'))
+  const elements = withToolCalls(elementsOf(records, 'messages'))
   const named = resultsOnDemand(() =>
-    elements.flatMap(({ fields }) => (isToolMessage(fields) ? [stringOf(fields['tool_call_id'])] : [])),
+    elements
+      .filter(({ fields }) => isToolMessage(fields))
+      .map(({ fields }) => stringOf(fields['tool_call_id'])),
   )
   // A result without a call id may belong to any call.
   const hasResult: HasResult = (callId) => named(callId) || named('')
@@ -310,19 +312,19 @@ function withCalls(reply: RawObject, { line }: Origin, writer: SessionWriter): R
 }
 
 /** Converts deprecated function calls of OpenAI Chat to tool calls. */
-function withCallIds(elements: readonly Element[]): Element[] {
+function withToolCalls(elements: readonly Element[]): Element[] {
   return elements.map((element) => {
     const fields = produce(element.fields, (draft: Draft<RawObject>) => {
       const { role, choices } = draft
       const messages =
         role === 'assistant' ? [draft] : objectsOf(choices).map(({ message }) => objectOf(message))
-      for (const message of messages) nameCall(message as Draft<RawObject>, `call-${element.number}`)
+      for (const message of messages) convertCall(message as Draft<RawObject>, `call-${element.number}`)
     })
     return fields === element.fields ? element : { ...element, fields }
   })
 }
 
-function nameCall(message: Draft<RawObject>, id: string): void {
+function convertCall(message: Draft<RawObject>, id: string): void {
   const { function_call: call, tool_calls: calls } = message
   if (stringOf(objectOf(call)['name']) === '' || (Array.isArray(calls) && calls.length > 0)) return
   delete message['function_call']

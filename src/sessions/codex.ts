@@ -23,7 +23,7 @@ export function readCodex(records: readonly SessionRecord[]): Session {
     inEvents: new Map(),
     model: '',
     turns: [],
-    hasMeta: false,
+    firstMeta: metas[0],
   }
   for (const step of stepsOf(lines)) {
     if ('items' in step) readReply(step, rollout)
@@ -95,11 +95,11 @@ interface Rollout extends Readonly<ReturnType<typeof indexRollout>> {
   readonly writer: SessionWriter
   /** Counts of texts that only events contain, by event type and text. Two events can have the same text. */
   readonly inEvents: Map<string, number>
-  /** Number of the first line after those that a fork or subagent copied from its parent; 0 if it copied none. */
+  /** Number of the first line that a fork or subagent did not copy from its parent; 0 if it copied none. */
   readonly copiedUntil: number
+  readonly firstMeta: CodexLine | undefined
   model: string
   turns: (Place | null)[]
-  hasMeta: boolean
 }
 
 function indexRollout(lines: readonly CodexLine[]) {
@@ -140,7 +140,7 @@ function textWithoutImageTags(content: unknown): string {
   return textIn(hasImage ? parts.filter((part) => !isImageTag(part)) : content)
 }
 
-/** Divides a user message into the parts that the client inserted, and the text and images of the user. */
+/** Divides a user's message into the parts that the client inserted and the user's text and images. */
 function messageParts({ role, content, ...more }: RawObject, typed: ReadonlySet<string>) {
   const isWhole = role === 'user' && typed.has(textWithoutImageTags(content))
   const kinds = objectOf(more['internal_chat_message_metadata_passthrough'])['content_item_kinds']
@@ -193,8 +193,7 @@ function readLine(line: CodexLine, rollout: Rollout): void {
 /** Reads a meta record. The first has the system prompt; a fork also has records of the original sessions. */
 function readMeta(line: CodexLine, rollout: Rollout): void {
   keepAside(line, rollout.writer)
-  if (rollout.hasMeta) return
-  rollout.hasMeta = true
+  if (line !== rollout.firstMeta) return
   const prompt = stringOf(objectOf(line.payload['base_instructions'])['text'])
   if (prompt === '') return
   rollout.writer.prompt(prompt, { ...originOf(line), id: `line-${line.record.line}-prompt` })
@@ -224,7 +223,7 @@ function readItem(line: CodexLine, rollout: Rollout): void {
     const { output = payload['tools'] === undefined ? '' : JSON.stringify(payload['tools']) } = payload
     const child = rollout.spawned.get(callId) || undefined
     const isError = payload['status'] === 'failed'
-    // The output of a tool search of the provider has no call id. It belongs to the open call.
+    // The output of a provider's tool search has no call id. It belongs to the open call.
     if (callId === '' && what !== 'tool_search_output') writer.say('environment', contentOf(output), origin)
     else writer.result({ callId, content: contentOf(output), isError, child }, origin)
   } else if (ASIDE.has(what)) keepAside(line, writer)
@@ -574,7 +573,7 @@ function replaceHistory(payload: RawObject, origin: Origin, { writer, typed }: R
   if (readable.length > 0) writer.update('codex.replacement_history', readable as JsonValue, position)
 }
 
-/** Without a history, Codex kept the prompts of the last 20,000 tokens. A token is about 4 bytes. */
+/** Ids of the prompts that Codex kept where the compaction has no history: 20,000 tokens, of 4 characters each. */
 function latestPrompts(writer: SessionWriter): Set<string> {
   const stored = new Set<string>()
   let room = 80_000

@@ -32,7 +32,7 @@ type Step = Message | ((chat: Chat) => void)
 
 interface Return {
   readonly to: Place | null
-  /** After the user went back to `to`, only the first `count` of `ids` remain in the view. Null: all events up to `to` remain. */
+  /** The first `count` of `ids` remain in the view after the return. Null: all events up to `to` remain. */
   readonly remaining: { readonly ids: readonly string[]; readonly count: number } | null
 }
 
@@ -280,8 +280,7 @@ function readUserMessage(
   if (first > 0) writer.say('user', contentOf(parts.slice(0, first)), origin)
   for (const [index, { callId, tool, content: output }] of resultsIn(parts.slice(first)).entries()) {
     const position = { ...origin, id: `${origin.id}.${index}` }
-    if (callId === null) writer.say('user', output, position)
-    else writer.result({ callId, tool, content: output, isError: false }, position)
+    writer.result({ callId, tool, content: output, isError: false }, position)
   }
 }
 
@@ -404,11 +403,11 @@ function listOf(value: unknown): readonly (string | RawObject)[] {
 }
 
 /**
- * Returns the results of calls. A result consists of a function response and the parts that follow it. Its call id
- * is empty if the response has none, and null for parts that precede every response.
+ * Returns the results of calls. A result consists of a function response and the parts that follow it. The call id
+ * is empty if the response has none, and for parts that precede every response.
  */
 function resultsIn(value: unknown) {
-  const all: { callId: string | null; tool?: string | undefined; content: Content[] }[] = []
+  const all: { callId: string; tool?: string | undefined; content: Content[] }[] = []
   for (const part of listOf(value)) {
     const response = objectOf(part)['functionResponse']
     const isNext = response !== undefined && response !== null
@@ -417,7 +416,7 @@ function resultsIn(value: unknown) {
     const { id, name } = objectOf(response)
     if (isNext) all.push({ callId: stringOf(id), tool: stringOf(name) || undefined, content })
     else if (last !== undefined) last.content.push(...content)
-    else all.push({ callId: null, content })
+    else all.push({ callId: '', content })
   }
   return all
 }
@@ -439,7 +438,7 @@ function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<s
   const twice: string[] = []
   if (result !== null && result !== undefined)
     for (const part of resultsIn(result)) {
-      const isOthers = part.callId !== null && part.callId !== id && ids.has(part.callId)
+      const isOthers = part.callId !== id && ids.has(part.callId)
       if (isOthers) twice.push("a result inside another call's result")
       else content.push(...part.content)
     }

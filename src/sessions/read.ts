@@ -75,7 +75,7 @@ export function detectSession(values: readonly (JsonValue | undefined)[]): Sessi
   const [first] = fields.filter((one) => Object.keys(one).length > 0)
   if (first === undefined || isEvent(first)) return null
   // The first messages of an array may be less specific than later ones.
-  return SIGNS.find(([, isShown]) => fields.some(isShown))?.[0] ?? null
+  return SIGNS.find(([, matches]) => fields.some(matches))?.[0] ?? null
 }
 
 /** Whether an object is an event. Chats of Gemini CLI have a field `kind` too. */
@@ -108,8 +108,8 @@ const hasType = (content: unknown, ...types: readonly string[]): boolean =>
   objectsOf(content).some(({ type }) => types.includes(stringOf(type)))
 
 /**
- * Checks for the formats, in order. The first match counts, so specific checks precede general checks. Null is a
- * format that cannot be read.
+ * Checks for the formats, in order. The first match counts, so specific checks precede general checks. Null marks
+ * formats that cannot be read.
  */
 const SIGNS: readonly (readonly [SessionFormat | null, (fields: RawObject) => boolean])[] = [
   ['atif', (fields) => stringOf(fields['schema_version']).startsWith('ATIF')],
@@ -140,8 +140,8 @@ const SIGNS: readonly (readonly [SessionFormat | null, (fields: RawObject) => bo
 ]
 
 /**
- * Whether a message has calls or results in the format of Bedrock, of the AI SDK's models or of the OpenAI Agents
- * SDK. In a similar format, they would be lost.
+ * Whether a message has calls or results in the format of Bedrock, of the AI SDK's model messages, or of the
+ * OpenAI Agents SDK. The reader of a similar format would lose them.
  */
 function isUnread(fields: RawObject): boolean {
   const parts = objectsOf(fields['content'])

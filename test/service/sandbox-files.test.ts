@@ -121,7 +121,11 @@ describe('a command', () => {
 
   it.each([
     ['its own trap', 'trap "rm lock; echo removed; exit 1" TERM; touch lock; sleep 1000 & wait', 'removed\n'],
-    ['the trap of its child', '(trap "sleep 0.1; rm lock; exit" TERM; touch lock; sleep 1000 & wait) >log', ''],
+    [
+      'the trap of its child',
+      '(trap "sleep 0.1; rm lock; exit" TERM; touch lock; sleep 1000 & wait) >log',
+      '',
+    ],
     ['a trap that does not exit', 'trap "rm lock" TERM; touch lock; while :; do sleep 0.1; done', ''],
   ])('runs %s when it times out or is stopped', async (_, command, stdout) => {
     expect(await run(command, 1)).toEqual(expect.objectContaining({ exit_code: -1, stdout }))

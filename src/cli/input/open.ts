@@ -345,7 +345,7 @@ export async function findRollout(other: string, id: string): Promise<string | n
   const folders = home === undefined ? [folder] : [join(home, 'sessions'), join(home, 'archived_sessions')]
   const files = await Promise.all(
     folders.map(async (root) => {
-      // Any other folder may contain the whole disk.
+      // The folder of a copied file can have any number of subfolders, so they are not searched.
       const names = await readdir(root, { recursive: home !== undefined }).catch((): string[] => [])
       return names.map((file) => join(root, file))
     }),

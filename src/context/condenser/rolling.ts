@@ -88,7 +88,8 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
  *
  * `run` records each failed optional condensation in the log. The condenser then waits for 16 events before
  * it calls the summariser again. Each further failure doubles the wait, up to 512 events. A condensation that
- * the log or the token limit requires does not wait. Costs `planCondensation`, plus the summariser's calls.
+ * the log or the token limit requires does not wait. Costs as much as `planCondensation` and the
+ * summariser's calls.
  * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })

@@ -99,7 +99,7 @@ async function runHook(
   }
 }
 
-/** Rejects a value such as `{ decision: 'block' }`, which would block nothing without a trace. */
+/** Rejects a value such as `{ decision: 'block' }`, which would silently block nothing. */
 function checkOutcome(outcome: HookOutcome): HookOutcome {
   // A failing hook blocks nothing, so an unknown field must not cancel a block.
   if (typeof outcome !== 'object' || outcome.blocked === true) return outcome
