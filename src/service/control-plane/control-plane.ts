@@ -32,7 +32,7 @@ export interface ControlPlane extends ControlPlaneContext {
   readonly deletions: Deletions
   /** Delivers pending messages in the background once a sandbox runs; `close` waits for the delivery. */
   readonly deliverWhenUp: (sandboxId: string) => void
-  /** Runs changes of records one after the other, so that none undoes another. */
+  /** Runs changes of records one after the other, so that no change undoes another. */
   readonly inTurn: RunInOrder
   readonly start: () => Promise<void>
   readonly close: () => Promise<void>

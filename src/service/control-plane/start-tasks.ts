@@ -1,4 +1,4 @@
-/** Executes start tasks in the background. Each creates a conversation and, if needed, a sandbox. */
+/** Executes start tasks in the background. Each task creates a conversation and, if needed, a sandbox. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { type Job, type JobKind, Jobs, JobWorker } from '../../conversation/jobs.ts'
@@ -82,7 +82,7 @@ export const publicTask = (
 
 const startKey = (taskId: string): string => `start-${taskId}`
 
-/** Creates the task's conversation and sends its first message. Skips what an earlier attempt did. */
+/** Creates the task's conversation and sends its first message. Skips steps that an earlier attempt completed. */
 async function makeConversation(
   lifecycle: Lifecycle,
   task: StoredTask,
