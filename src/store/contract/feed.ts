@@ -54,7 +54,7 @@ export interface FeedPage {
 export interface Feed {
   /**
    * Returns one page of the events, changes and deletions of all conversations. The pages contain each of
-   * them at least once. Within a conversation, they are in order. To continue, pass `next` as `after`. No row
+   * these at least once, in order within a conversation. To continue, pass `next` as `after`. No row
    * is missed, even if concurrent writes commit out of order. Failed calls, leases, snapshots and stored
    * items are not included. Earlier rows of a deleted conversation may be missing. In PostgreSQL, another
    * program's open transaction delays later rows.

@@ -38,9 +38,9 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * returns null; writing one throws `invalid_id`. All texts are ordered by code points.
  *
  * **Values** that are returned are frozen or fresh JSON, except snapshot bytes. The store copies its
- * arguments, so the caller may change them after the call. Bodies, metadata and items keep the order of their
- * fields, and any Unicode, even NUL and lone surrogates. The maximum size and depth of an event also apply to
- * metadata and items.
+ * arguments, so the caller may change them after the call; for snapshot bytes, see `saveSnapshot`. Bodies,
+ * metadata and items keep the order of their fields, and any Unicode, even NUL and lone surrogates. The
+ * maximum size and depth of an event also apply to metadata and items.
  *
  * **Times** of events are precise to a microsecond, and are in the years 0 to 9999. Records, leases and items
  * use the store's clock.
@@ -232,7 +232,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   /**
    * Acquires or renews the lease of a conversation for `ttl` milliseconds of the store's clock. Returns null
    * while another owner holds the lease. A renewal of a live lease keeps its generation; any other
-   * acquisition increases it, even after a release. O(1).
+   * acquisition increases the generation, even after a release. O(1).
    * @throws `unknown_conversation`, `invalid_id` for the owner, `invalid_argument` for the ttl.
    */
   acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null>
@@ -363,7 +363,7 @@ export interface Replacement {
 export interface AppendOptions {
   /** The version that the log must have. Default: `any`. */
   readonly expected?: ExpectedVersion
-  /** The `createdAt` that the record must have; otherwise `version_conflict`. Default: not checked. */
+  /** Expected `createdAt` of the record. If it differs, `append` throws `version_conflict`. Default: not checked. */
   readonly createdAt?: string
   /**
    * `live` (default): events need an id. If an event names no parent, HEAD is written to its body as the
