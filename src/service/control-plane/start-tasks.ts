@@ -221,7 +221,7 @@ export class StartTasks {
   readonly #planned: Records<{ readonly task: string }>
   readonly #jobs: Jobs<StoredTask>
   readonly worker: JobWorker<StoredTask>
-  /** Streams of a task after each step. A stream ends when this process no longer works on its task. */
+  /** By task id: the stream that gets the task after each step. It ends when this process stops work on the task. */
   readonly #followers = new Map<string, ReadableStreamDefaultController<StoredTask>>()
 
   constructor(context: ControlPlaneContext, options: StartTasksOptions) {

@@ -15,8 +15,8 @@ import { wasHandled } from './run-progress.ts'
 import { isOfService, positionOf, type Runs, type WantedRun } from './runs.ts'
 
 /**
- * A conversation with calls that are running in the background. Completions at `from` or later in its log
- * have not been handled.
+ * A conversation with calls that are running in the background. The service has not yet handled the
+ * completions at position `from` or later in its log.
  */
 interface WatchedConversation {
   readonly conversation_id: string

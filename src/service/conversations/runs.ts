@@ -121,11 +121,11 @@ export type Reserve = (eventId: string | null) => Promise<void>
 const CHECK_INTERVAL = 100
 const MAX_RETRY_WAIT = 2_000
 
-/** A stored command to run a conversation for the events before `from`, a position of its log. */
+/** A stored request to run a conversation for the events before `from`, a position of its log. */
 export interface WantedRun {
   readonly conversation_id: string
   readonly from: number
-  /** Id of the event that requests the run. This record is stored before the event. */
+  /** Id of the event that needs the run. The request is stored before the event. */
   readonly event_id?: string
 }
 
