@@ -152,8 +152,8 @@ function merge<C extends IndexedCall>(
 
 /**
  * Returns the pending call that a result ends, or why the result is dropped. Returns null if finding the
- * reason requires the whole path (`listDroppedResultsIn`). The result's action id selects the call. If the
- * log does not contain this id, the latest pending call with the result's tool call id is selected. O(log n).
+ * reason requires the whole path (`listDroppedResultsIn`). The result's action id selects the call. If this id
+ * is missing, or not in the log, the latest pending call with the result's tool call id is selected. O(log n).
  */
 export function matchResult(
   log: Log,

@@ -5,7 +5,7 @@ import { quote } from '../event/text.ts'
 import { branchOf, type Checkpoint, type State } from './state.ts'
 
 /**
- * Returns the state at an event. In this state, the log ends with the event, and the event is HEAD (law T).
+ * Returns the state at an event. In this state, the log ends with the event, and the event is HEAD (law T4).
  * For a state update, which cannot be HEAD, HEAD is its nearest ancestor of another kind. O(log n).
  * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
  *   `evict` left out the state at the event. To get this state, replay the whole log.

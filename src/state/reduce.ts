@@ -11,7 +11,7 @@ import { branchOf, initialState, type Checkpoint, type State, type StateOptions 
 
 /**
  * Returns the state after one more fact. Never changes its input, and never throws because of what the fact
- * contains (law R).
+ * contains (laws R2, R3).
  *
  * O(log n) in the length of the log; for a Condensation O(listed ids · log view).
  * @throws ColloquyError `evicted` when the fact continues a branch that a snapshot or `evict` left out;
@@ -76,7 +76,7 @@ export function reduce(state: State, fact: Fact): State {
 }
 
 /**
- * Returns the state after all facts. Calls `reduce` for each fact, in order (law R). O(n log n).
+ * Returns the state after all facts. Calls `reduce` for each fact, in order (law R4). O(n log n).
  * @example
  * const state = replay([{ kind: "PauseEvent" }, { kind: "InterruptEvent" }]);
  * console.assert(state.log.entries.length === 2);

@@ -125,7 +125,7 @@ export function encodeParts(
 
 /**
  * Returns the state from the parts of a snapshot, in any order. Returns null if the parts are incomplete or
- * damaged, or if another conversation or another version of the fold wrote them. Never throws. The bytes must
+ * damaged, or are from another conversation or another version of the fold. Never throws. The bytes must
  * not change afterwards.
  *
  * Only these entries of HEAD's branch have a body: the view, calls without a final result, the system prompt

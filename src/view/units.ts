@@ -171,7 +171,7 @@ export function stretchStarts(units: readonly Unit[]): Int32Array {
   return starts
 }
 
-/** Whether a unit is not a reply of the model, and so is a stretch of its own. */
+/** Whether a unit is not a reply of the model. If so, the unit is a stretch of its own. */
 export const isNoReply = (unit: Unit): boolean => replyIn(unit) === null
 
 function replyIn(unit: Unit): Event | null {
@@ -234,7 +234,7 @@ export function stretchBefore(units: Units, index: number): Stretch {
   return stretch
 }
 
-/** Returns the first index from `from` at which a stretch starts, else the length. O(log n). */
+/** Returns the first index >= `from` at which a stretch starts, else the length. O(log n). */
 export function nextStart(units: Units, from: number): number {
   let stretch = NO_STRETCH
   let index = 0
@@ -288,7 +288,7 @@ const sumTotals = (left: Totals, right: Totals): Totals => ({
   flow: sumFlows([left.flow, right.flow]),
 })
 
-/** Returns the totals of a subtree, stored because versions of a view share subtrees. O(1) amortised. */
+/** Returns the totals of a subtree, cached because versions of a view share subtrees. O(1) amortised. */
 function totalsIn(node: Node<Unit>): Totals {
   return (node.cache ??= isBlock(node)
     ? totalsOf(node.values)

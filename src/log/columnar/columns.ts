@@ -1,6 +1,6 @@
 import { firstIndex } from '../../event/json.ts'
 
-/** Distance of timestamps that are stored in full, so that a lookup reads at most 16. */
+/** Distance between timestamps that are stored in full, so that a lookup reads at most 16. */
 const RESTART = 16
 const NO_CODE = 255
 
