@@ -176,8 +176,8 @@ export interface StuckThresholds {
    */
   readonly action_error: number
   /**
-   * Number of the agent's messages in a row, without calls between them. Paused replies do not count.
-   * Default: 3.
+   * Number of the agent's messages in a row, without calls between them. A reply that the provider
+   * paused does not count. Default: 3.
    */
   readonly monologue: number
   /** Number of alternating steps (a, b, a, b) whose results repeat. Values below 3 count as 3. Default: 6. */

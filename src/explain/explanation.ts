@@ -27,7 +27,7 @@ export type VerdictCode =
 export type NoteCode =
   | 'paired'
   | 'unanswered'
-  /** The event's call continued after its reply, and a message has completed the call. */
+  /** The call continued in the background after the event, and a message has completed it. */
   | 'completed'
   | 'completes'
   | 'working'

@@ -81,7 +81,7 @@ describe('a literal secret', () => {
   })
 
   it('is rejected if the mask would contain it', () => {
-    expect(() => redactionRules({ secrets: ['redacted'] })).toThrow('part of a mask such as `[redacted]`')
+    expect(() => redactionRules({ secrets: ['redacted'] })).toThrow('occurs in a mask such as `[redacted]`')
     expect(() => redactionRules({ secrets: ['[redacted:'] })).toThrow('`secrets[0]`')
     expect(output('unredacted', { ...BARE, secrets: ['unredacted'] })).toBe(MASK)
   })
