@@ -82,8 +82,8 @@ export interface SnapshotPart {
  * unchanged parts, they contain the header; the ids, parents, times and kinds of all events; and the bodies
  * that HEAD's branch needs.
  *
- * A version of this library with another fold cannot open the snapshot; then replay the log. O(length - since
- * + view + 4,096), amortised. The first call for a replayed log is O(length).
+ * A library version with another fold cannot open the snapshot. In this case, replay the log.
+ * O(length - since + view + 4,096), amortised. The first call for a replayed log is O(length).
  * @param since an earlier length of the same log, for which parts were written; 0 (default) for none.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
