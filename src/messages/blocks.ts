@@ -30,7 +30,7 @@ export const wholePart = <const N extends Fields>(needs: N) =>
 
 export interface GrammarKinds {
   readonly grammar: GrammarName
-  /** `field`: the name of a part's first field is its kind. Default: the kind is in `type`. */
+  /** `field`: the name of a part's first field is the part's kind. Default: the kind is in `type`. */
   readonly namedBy?: 'field'
   readonly table: Kinds
 }

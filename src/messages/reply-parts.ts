@@ -192,7 +192,7 @@ function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef;
   })
 }
 
-/** Inserts placeholders. Each precedes the text that followed its part, and always the first call. */
+/** Inserts each placeholder before the text that followed its part, and always before the first call. */
 function withPlaceholders(
   refs: readonly PartRef[],
   others: readonly { readonly ref: OtherRef; readonly texts: number }[],
@@ -249,8 +249,8 @@ const PART_KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning'
 
 /**
  * Returns the references in a record's `parts`; null if they do not name each part of the standard fields
- * exactly once. When HEAD is between a reply's calls, later calls are not on the branch. Only texts and
- * unsigned `other` parts are then returned from the parts after the branch's last call. O(n).
+ * exactly once. When HEAD is between a reply's calls, later calls are not on the branch. Of the
+ * parts after the branch's last call, only texts and unsigned `other` parts are then returned. O(n).
  */
 function refsOf(
   parts: unknown,

@@ -29,8 +29,8 @@ export interface AiSdkStep {
  * provider-specific parts are sent back in order with provider data (`providerMetadata` becomes
  * `providerOptions`). Calls that the provider executed are also sent back, with their results.
  *
- * Not executed are invalid calls, denied calls, a call at the end of a truncated reply, and all
- * calls of a refused, filtered or failed reply. Calls that the SDK executed are read with their results.
+ * Invalid calls, denied calls, a call at the end of a truncated reply, and all calls of a refused, filtered
+ * or failed reply are not executed. Calls that the SDK executed are read with their results.
  * Sources, citations and approvals are kept in `reply.metadata`, because the SDK rejects them in a request.
  * Never throws. O(length).
  * @param reply a `StepResult`, or the whole result if it has only one step

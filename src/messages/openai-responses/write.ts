@@ -38,8 +38,8 @@ interface MessageText {
 }
 
 /**
- * Writes a reply. Items after omitted reasoning lose their ids, because the provider rejects such an id
- * without the reasoning before the item. Reasoning without a following item is left out.
+ * Writes a reply. An item after omitted reasoning loses its id, because the provider rejects the id without
+ * this reasoning. Reasoning without a following item is left out.
  */
 function replyItems(
   turn: AssistantTurn,
