@@ -374,7 +374,7 @@ class Server {
   }
 }
 
-/** A call to write. `action` is null if the arguments are invalid. */
+/** A tool call for the generated log. `action` is null if the arguments are invalid. */
 interface PlannedCall {
   readonly tool: string
   readonly action: Action | null

@@ -81,7 +81,7 @@ export interface TreeRow {
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/** Yields rows, in O(n). The child on HEAD's path, or else the largest child, has its parent's depth: O(log n) depths. */
+/** Yields rows, in O(n). The child on HEAD's path, or else the largest, is indented like its parent: O(log n) levels. */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []

@@ -250,7 +250,7 @@ export function eventReads(d: Dialect) {
       .slice(0, limit)
   }
 
-  /** Finds the events of a path among all events, in a log whose times decrease. */
+  /** Finds the events of a path among those of all branches, in a log where a time is before the preceding one. */
   function* findOnPath(
     query: WalkQuery,
     segments: readonly SegmentRow[],
