@@ -66,7 +66,7 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-/** Returns `['caller']` if the caller is `direct`, which is the default and is not stored; otherwise `[]`. */
+/** Names the field `caller` for `moreOf` to leave out, if its type is `direct`, the default; otherwise `[]`. */
 export const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 
@@ -344,8 +344,8 @@ const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
 /** Facts about a reply that the reply does not contain: its request, state and tools. */
 export interface ReadOptions {
   /**
-   * The request as a writer such as `toAnthropic` returned it, or a copy with the same message list. Its
-   * digests become part of the record. Default: the record has no digests of the request.
+   * The request that a writer such as `toAnthropic` returned, or an object with its array of messages (not a
+   * copy of this array). Its digests become part of the record. Default: the record has no digests of the request.
    */
   readonly request?: object
   /**

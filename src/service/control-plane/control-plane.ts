@@ -14,7 +14,7 @@ import { type StartTask, StartTasks } from './start-tasks.ts'
 export interface ControlPlaneOptions {
   /** Runs the sandboxes; closed with the control plane. Default: none; conversations run in the service. */
   readonly provider?: SandboxProvider
-  /** Maximum number of running sandboxes that have a command. Starting another pauses the oldest. Default: 5. */
+  /** Maximum number of running sandboxes whose spec has a command. One more pauses the oldest. Default: 5. */
   readonly maxSandboxes?: number
   /** Maximum milliseconds for a sandbox to start. Default: 120,000. */
   readonly sandboxTimeout?: number
