@@ -35,12 +35,13 @@ export interface ReplyRecord {
   readonly grammar?: GrammarName
   readonly model?: string
   /**
-   * The requested model. Recorded only if the reply has parts that no other model accepts, and the name that
-   * the provider returned is missing or differs from this one in more than a date.
+   * The requested model. Recorded only if the reply has parts that no other model accepts, and the provider
+   * returned no name, or a name that differs from the requested one in more than a date.
    */
   readonly requested_model?: string
-  /** Digest of the request's system prompt and messages, and in `tools` of its tools, if any part is signed. */
+  /** Digest of the request's system prompt and messages. `prefix` and `tools` exist only if a part is signed. */
   readonly prefix?: string
+  /** Digest of the request's tools. */
   readonly tools?: string
   /** Digest of the reply's parts up to the last signed one; missing if no part is signed. */
   readonly digest?: string

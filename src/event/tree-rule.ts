@@ -14,7 +14,7 @@ interface RuleNode {
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
   find(tree: Tree, id: string): Node | undefined
-  /** Returns the parent of a node that cannot be HEAD. May skip ancestors that cannot be HEAD either. */
+  /** Returns the parent of `node`, which cannot be HEAD. May skip ancestors that cannot be HEAD either. */
   above(tree: Tree, node: Node): Node | null
 }
 
@@ -56,7 +56,7 @@ export function anchorIn<Tree, Node extends RuleNode>(
   return node
 }
 
-/** Returns HEAD after a fact that cannot be HEAD. Pass null if the fact is undecodable or not in the tree. */
+/** Returns the step of HEAD after a fact that cannot be HEAD. Pass null if the fact is undecodable or not in the tree. */
 export function movedHead<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,
