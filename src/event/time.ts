@@ -1,4 +1,4 @@
-/** Reads a text without a zone as UTC. Stores convert it from the conversation's zone instead (design D10). */
+/** Times of events. Here, a text without a zone is in UTC. Stores read it in the conversation's zone (design D10). */
 
 const DATE_TIME =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[T ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):?([0-5]\d))?$/

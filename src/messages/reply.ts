@@ -66,7 +66,7 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-/** Names the field `caller` for `moreOf` to leave out, if its type is `direct`, the default; otherwise `[]`. */
+/** Returns the fields that `moreOf` must leave out: `['caller']` if the caller is `direct`, the default; else `[]`. */
 export const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 

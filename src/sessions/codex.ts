@@ -573,7 +573,7 @@ function replaceHistory(payload: RawObject, origin: Origin, { writer, typed }: R
   if (readable.length > 0) writer.update('codex.replacement_history', readable as JsonValue, position)
 }
 
-/** Ids of the prompts that Codex kept where the compaction has no history: 20,000 tokens, of 4 characters each. */
+/** Returns the ids of the latest prompts: Codex keeps 20,000 tokens of them. A token counts as 4 UTF-16 units. */
 function latestPrompts(writer: SessionWriter): Set<string> {
   const stored = new Set<string>()
   let room = 80_000

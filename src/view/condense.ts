@@ -147,7 +147,7 @@ export function indexOfSummary(units: Units, entry: Entry): number {
   }
 }
 
-/** Returns the stretches that contain the hits. */
+/** Returns the stretches of the listed units. */
 function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   const ranges: Range[] = []
   const flowAt = (index: number): Flow => flowOf(units.get(index) as Unit)

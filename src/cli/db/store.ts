@@ -13,7 +13,7 @@ interface Access {
   readonly fullText?: boolean
 }
 
-/** Passes an open store to `work` and closes it. Errors have no password; store errors name the database. */
+/** Passes an open store to `work` and closes it. Errors omit the database's password, and store errors name the database. */
 export async function withStore<T>(
   address: Address,
   access: Access,

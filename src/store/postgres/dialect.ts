@@ -110,8 +110,8 @@ function rowsOf(ranges: readonly EventRange[]): Statement {
 
 /**
  * Selects the rows of a range `r`, in order. The bounds and ORDER BY both start with all columns of one
- * index, so only this index can supply the order. For a range of positions, the condition on `kind` is written so that no
- * partial index fits.
+ * index, so only this index can supply the order. For a range of positions, the condition
+ * on `kind` is written so that no partial index fits.
  */
 function rangeSql(
   event: string,

@@ -250,7 +250,7 @@ export function eventReads(d: Dialect) {
       .slice(0, limit)
   }
 
-  /** Finds the events of a path among those of all branches, in a log where a time is before the preceding one. */
+  /** Finds a path's events in a log where a time is earlier than the preceding one. Reads all branches. */
   function* findOnPath(
     query: WalkQuery,
     segments: readonly SegmentRow[],
