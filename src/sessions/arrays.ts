@@ -128,7 +128,7 @@ class ArrayWriter extends SessionWriter {
     this.#prompt = texts.filter((text) => text !== '').join('\n\n')
   }
 
-  /** Returns whether the element is a message; keeps the fields of a request, and values that are not objects. */
+  /** Whether the element is a message. If not, adds it to the log as a state update or as a quarantined line. */
   isMessage({ line, number, fields, stray, isRequest }: Element): boolean {
     const origin = { line, id: `request-${number}`, time: null }
     if (isRequest) this.update(`${this.format}.request`, fields as JsonValue, origin)

@@ -233,9 +233,9 @@ function readReply({ fields: step, calls, results, origin }: Step, { agent, writ
 }
 
 /**
- * Adds a step's results. If a result names no call and there are as many results as calls, it belongs to the
- * call at the same index; otherwise, to the last call. If the step has no calls, a result without an id
- * becomes an environment message.
+ * Adds a step's results. A result that names no call belongs to the call at the same index if the step has as
+ * many results as calls, and to the last call if not. In a step without calls, this result becomes an
+ * environment message.
  */
 function addResults({ calls, results, origin }: Step, { writer, ids: names, actions }: Trajectory): void {
   const ids = calls.map((call) => stringOf(call['tool_call_id']))

@@ -457,8 +457,8 @@ export class Turns {
   }
 
   /**
-   * Call when the client ended the session at the line `leaf`. If this line belongs to another prompt, moves
-   * HEAD to the line's event. If the next line continues the abandoned branch, `resume` moves HEAD back.
+   * Ends the session at the line `leaf`, as the client did. If this line belongs to another prompt, moves HEAD
+   * to the line's event. If the next line continues the abandoned branch, `resume` moves HEAD back.
    */
   end(leaf: string, origin: Origin): void {
     const above = this.#above(leaf)

@@ -43,10 +43,10 @@ export function readCodex(records: readonly SessionRecord[]): Session {
 }
 
 /**
- * Prepends to a Codex rollout the records of the rollout that it continues, up to the position where it was
- * resumed or forked; that rollout can continue another one. Line numbers continue from it. Returns `records`
- * if they continue no rollout. O(records).
- * @param find returns the records of the rollout with this thread id, or null; then the history stays incomplete
+ * Returns the records of a Codex rollout after the records of the earlier rollout that it continues, up to the
+ * position where it was resumed or forked. The earlier rollout can continue another one. Line numbers continue
+ * across the rollouts. Returns `records` unchanged if they continue no rollout. O(records).
+ * @param find returns the records of the rollout with a thread id. Null: the history stays incomplete
  * @example
  * const raw = '{"type":"session_meta","payload":{"id":"t1"}}'
  * const records = [{ line: 1, raw, value: JSON.parse(raw) }]
@@ -190,7 +190,7 @@ function readLine(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** Reads a meta record. The first has the system prompt; a fork also has records of the original sessions. */
+/** Reads a meta record. The first has the system prompt; a fork also has meta records of its original sessions. */
 function readMeta(line: CodexLine, rollout: Rollout): void {
   keepAside(line, rollout.writer)
   if (line !== rollout.firstMeta) return
@@ -301,7 +301,7 @@ const searchCall = ({ payload }: CodexLine): RawObject => ({
   arguments: JSON.stringify(payload['arguments'] ?? {}),
 })
 
-/** Adds the call id of a shell call that has only an item id, which its output then refers to. */
+/** Adds a call id to a shell call that has only an item id, because the call's output refers to the item id. */
 const withCallId = (item: RawObject): RawObject =>
   item['type'] === 'local_shell_call' && stringOf(item['call_id']) === ''
     ? { ...item, call_id: item['id'] }
@@ -487,7 +487,7 @@ const PASSING: ReadonlySet<string> = new Set([
 
 /**
  * Groups the model's lines into replies; other lines are steps of their own. A result, a message of the user or
- * the start of a turn ends a reply, whose token count may follow.
+ * the start of a turn ends a reply. The reply's token count may follow.
  */
 function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
   const steps: SessionStep[] = []

@@ -95,7 +95,7 @@ export class SessionWriter {
   /** The number that the next event with a repeated id gets. Stored, so that each such event costs O(1). */
   readonly #next = new Map<string, number>()
   readonly #calls = new Map<string, KnownCall>()
-  /** Ids of the latest reply's calls without a result, in order, by tool. All of them have the key undefined. */
+  /** Ids of the latest reply's calls without a result, in order, by tool. The key undefined has all the ids. */
   readonly #openCalls = new Map<string | undefined, Set<string>>()
   #head: Place | null = null
 
@@ -352,7 +352,7 @@ export class SessionWriter {
     this.#head = to
   }
 
-  /** Returns the call of a reply or of a result, which is then not open. */
+  /** Returns the call with an id, adding it if it is unknown. Removes the id from the open calls. */
   #call(id: string): KnownCall {
     const known = this.#calls.get(id)
     for (const tool of [undefined, known?.tool ?? '']) this.#openCalls.get(tool)?.delete(id)

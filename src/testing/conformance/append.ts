@@ -19,8 +19,8 @@ import { finds } from './pages.ts'
 const WRITERS = 8
 
 /**
- * Appends from several writers that expect the same version. Returns the number of winners; fails if a writer
- * gets an error other than `version_conflict`.
+ * Appends from several writers that expect the same version. Returns the number of successful appends; fails
+ * if a writer gets an error other than `version_conflict`.
  */
 async function race(store: Store, other: Store, id: string, version: number): Promise<number> {
   const outcomes = await Promise.allSettled(
@@ -47,7 +47,7 @@ async function racesHaveOneWinner(store: Store, other: Store): Promise<void> {
   equal(pluck(await store.read(id), 'seq'), [0, 1, 2, 3, 4, 5], 'positions')
 }
 
-/** Checks that, if writers expect any version, all appends are in the log and no append creates a branch. */
+/** Checks that concurrent appends without an expected version are all in the log, and create no branch. */
 async function allLandInLine(store: Store, other: Store): Promise<void> {
   const id = await begin(store, 'c')
   const rounds = 6

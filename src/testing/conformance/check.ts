@@ -59,7 +59,7 @@ export const forAll = <T>(
   run: (value: T) => Promise<void>,
 ): Promise<void> => fc.assert(fc.asyncProperty(values, run), { numRuns })
 
-/** Generates records with few of these fields: each field is `absent` times as often missing as present. */
+/** Generates records with few of these fields: a field is missing `absent` times as often as it is present. */
 export const someOf = <T extends object>(
   fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> },
   absent: number,

@@ -16,7 +16,7 @@ const eventsOf = (items: readonly FeedItem[], id: string): StoredEvent[] =>
 
 type Reader = Pick<Trial, 'store' | 'watchTimeout'>
 
-/** Reads the feed until at least `count` items have arrived, because other writers may delay items. */
+/** Reads the feed until it has returned at least `count` items. Another writer's transaction can delay items. */
 export async function followAll({ store, watchTimeout }: Reader, count: number, query: FeedQuery = {}) {
   const items: FeedItem[] = []
   const deadline = performance.now() + watchTimeout

@@ -36,7 +36,7 @@ export function searchAll(store: Store, query: EventQuery): Promise<StoredEvent[
 }
 
 /**
- * Fails unless a search finds exactly these events, in both orders and for each page size in `limits`, and
+ * Checks that a search finds exactly these events, in both orders and for each page size in `limits`, and that
  * `count` returns their number. Returns the events.
  */
 export async function finds(

@@ -91,7 +91,7 @@ function onAbort(signal: AbortSignal, run: () => void): void {
  * `:streamGenerateContent`, `/v1beta/interactions`, `/model/NAME/converse` and `converse-stream`. It rejects
  * requests that violate the API's rules, and signed parts if content before them has changed. O(length of the
  * request).
- * @param model returns the replies; the default calls the first tool that it knows and reports the result
+ * @param model returns the replies; the default calls the request's first tool, then replies with its result
  * @example
  * const provider = fakeProvider(playTurns([{ says: ['Hello!'] }]))
  * const request = (messages) => ({ method: 'POST', body: JSON.stringify({ model: 'm', max_tokens: 9, messages }) })
