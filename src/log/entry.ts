@@ -22,7 +22,7 @@ export interface LogWarning {
 /** Order of a unit in its view, for searching. A view is sorted by `rank`, then by `first`, then by `tie`. */
 export interface UnitOrder {
   /**
-   * Position of the unit's first event. A derived summary, and a unit inserted before the view's end, have
+   * Position of the unit's first event. A derived summary (U6), and a unit inserted before the view's end, have
    * the rank of the previous unit.
    */
   readonly rank: number
@@ -65,7 +65,7 @@ export interface Entry {
   readonly evicted?: EvictedBody
 }
 
-/** Facts about an event that remain after its body was evicted. */
+/** Fields of an event that remain in memory after its body was evicted. */
 export interface EvictedBody {
   readonly kind: string | null
   readonly isEvent: boolean

@@ -1,5 +1,5 @@
 /**
- * Persistent list: versions share most nodes, so each event's state can be retained (design D6). A balanced tree
+ * Persistent list: versions share most nodes, so every state of a log can be retained (design D6). A balanced tree
  * of blocks, with a tail that grows in place.
  */
 
@@ -15,7 +15,7 @@ interface Block<T> {
   readonly values: readonly T[]
   readonly size: number
   readonly last: T
-  /** A value that a reader of the list computes only once, because versions share nodes. */
+  /** A value that a reader of the list computed from this node. All versions with the node share the value. */
   cache?: unknown
 }
 

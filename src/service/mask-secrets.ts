@@ -1,6 +1,6 @@
 /**
- * Finds and masks secrets in JSON. A secret is known by name (field, command option, URL parameter), by
- * position (environment and header values), or by form (known tokens, user parts of URLs).
+ * Finds and masks secrets in JSON. A secret is recognised by its name (field, command option, URL parameter),
+ * its position (environment and header values), or its form (known tokens, user parts of URLs).
  */
 
 import { BUILT_IN, builtInFinder } from '../context/redaction/known-forms.ts'

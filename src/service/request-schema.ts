@@ -59,7 +59,7 @@ export const tags = z
     z
       .string()
       .max(MAX_TAG_KEY)
-      .regex(TAG_KEY, 'Must be letters, digits and underscores, and begin with no underscore.'),
+      .regex(TAG_KEY, 'Must be letters, digits and underscores, with no underscore at the start.'),
     text(0, 256),
   )
   .refine((value) => Object.keys(value).length <= MAX_TAGS, asValueError(`Must be at most ${MAX_TAGS} tags.`))
@@ -114,7 +114,7 @@ const agentSettings = { secrets: secrets.nullish(), security_analyzer: securityA
 
 const run = z.boolean().default(true).optional()
 
-/** Fields that the start requests of both interfaces have. */
+/** Fields of start requests to the agent server and to the control plane. */
 const startFields = {
   conversation_id: id.nullish(),
   parent_conversation_id: id.nullish(),

@@ -191,7 +191,7 @@ export function createService(options: ServiceOptions): Service {
   const lifecycle = { engine, runs, starts }
   const lostRuns = new LostRuns({ engine, runs, leaseTtl, onFailure: report })
   const controlPlane = createPlane(lifecycle, report, options.controlPlane)
-  const refused = metrics.counter('colloquy_webhook_failures_total', 'Deliveries to a webhook that failed.')
+  const refused = metrics.counter('colloquy_webhook_failures_total', 'Failed deliveries to a webhook.')
   const webhookDispatcher = new WebhookDispatcher(engine, options.webhooks ?? [], {
     ...options.webhookDispatcher,
     onFailure(error, webhook, conversationId) {
@@ -208,10 +208,10 @@ export function createService(options: ServiceOptions): Service {
   const users = new Users(engine.store, storedKeys)
   const userOf = (keyId: string) => users.byKey(keyId)
   const live = new Live(lifecycle, { onFailure: report, ...options.live })
-  metrics.measured('colloquy_live_streams', 'Streams of conversations that are open.', () => live.size)
+  metrics.measured('colloquy_live_streams', 'Open streams of conversations.', () => live.size)
   metrics.measured(
     'colloquy_webhook_sending',
-    'Conversations that are being sent to a webhook, by this process.',
+    'Conversations that this process is sending to a webhook.',
     () => webhookDispatcher.size,
   )
   metrics.measured('colloquy_runs', 'Runs of conversations in the background.', () => runs.size)

@@ -169,9 +169,9 @@ describe('issues of a union', () => {
     [
       tags,
       { 'Bad Key': 'x' },
-      'Bad Key: Must be letters, digits and underscores, and begin with no underscore.',
+      'Bad Key: Must be letters, digits and underscores, with no underscore at the start.',
     ],
-    [tags, { _a: 'x' }, '_a: Must be letters, digits and underscores, and begin with no underscore.'],
+    [tags, { _a: 'x' }, '_a: Must be letters, digits and underscores, with no underscore at the start.'],
     [tags, { a: 5 }, 'a: Must be a string, not a number.'],
   ])('name the closest alternative (row %#)', (schema, value, expected) => {
     const problems = schema.safeParse(value).error?.issues ?? []

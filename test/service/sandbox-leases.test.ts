@@ -99,7 +99,9 @@ describe('a sandbox lease', () => {
       'PAUSED: It belonged to the machine a, which stopped renewing its lease. Resume starts it again here, without its files.',
     )
     await b.sandboxes.resume('x')
-    expect(await stateOf(b)).toBe('RUNNING: It started again here. Its files were on the machine a.')
+    expect(await stateOf(b)).toBe(
+      'RUNNING: It was restarted on this machine. Its files were on the machine a.',
+    )
     // The silent machine continues.
     await expect(a.sandboxes.resume('x')).rejects.toThrow('belongs to the machine b')
     await a.sandboxes.sweep()

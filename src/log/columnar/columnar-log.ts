@@ -1,11 +1,11 @@
-/** Columnar log: a log without bodies, in columns of bytes. Entries become objects on access. */
+/** Columnar log: a log without event bodies, in columns of bytes. Each entry is created when it is first read. */
 
 import type { Event } from '../../event/types.ts'
 import type { Entry, EvictedBody, LogWarning, UnitOrder } from '../entry.ts'
 import type { Chunk } from './chunk.ts'
 import { keyAt, type KeyColumn, KeyIndex } from './columns.ts'
 
-/** Number of entries that are created together: the size of a vector's block. */
+/** Number of entries in a leaf: the size of a vector's block. */
 const LEAF = 32
 
 /** Creates the entry at a position when it is first read. Called at most once for each position. */

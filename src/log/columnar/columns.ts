@@ -97,7 +97,7 @@ function utf16(text: string): Uint8Array {
   return bytesIn(units)
 }
 
-/** The bytes are decoded on first access. */
+/** A column of texts. Its bytes are decoded on first access. */
 export class Texts {
   readonly #ends: Int32Array
   readonly #bytes: Uint8Array

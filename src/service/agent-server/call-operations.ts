@@ -158,7 +158,7 @@ async function end(
   await lifecycle.runs.request(
     conversation.id,
     async (reserve) => {
-      // Store the request first: once the completion is in the log, some process runs the conversation.
+      // Store the request for a run first, so that a crash after the append cannot lose the run.
       await reserve(id)
       await append(conversation)
       const completion = await store.get(conversation.id, id)

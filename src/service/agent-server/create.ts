@@ -29,8 +29,8 @@ interface Created {
 }
 
 /**
- * Creates a conversation and appends its first message. If the conversation exists, only completes a request
- * that a crash has interrupted.
+ * Creates a conversation and appends its first message. If the conversation exists, only completes an
+ * earlier request that a crash interrupted.
  * @throws HttpProblem 413 for a start request that is too large, 422 for a reserved id or an unknown parent,
  *   429 for too many runs.
  */

@@ -31,7 +31,7 @@ export interface ApiKeys {
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>
   readonly list: () => Promise<readonly ApiKeyInfo[]>
   readonly remove: (id: string) => Promise<boolean>
-  /** Returns the key's information and records its use; null for an unknown, early or expired key. */
+  /** Returns the key's information and records its use; null for a key that is unknown, expired, or not valid yet. */
   readonly find: (credential: string) => Promise<ApiKeyInfo | null>
 }
 

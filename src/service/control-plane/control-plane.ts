@@ -12,9 +12,9 @@ import { type StartTask, StartTasks } from './start-tasks.ts'
 
 /** Options of the control plane. */
 export interface ControlPlaneOptions {
-  /** Runs the sandboxes; closed with the control plane. Default: none; conversations run in the service. */
+  /** Runs the sandboxes, and is closed with the control plane. Default: none; conversations run in the service. */
   readonly provider?: SandboxProvider
-  /** Maximum number of running sandboxes whose spec has a command. One more pauses the oldest. Default: 5. */
+  /** Maximum number of running sandboxes whose spec has a command. Starting one more pauses the oldest. Default: 5. */
   readonly maxSandboxes?: number
   /** Maximum milliseconds for a sandbox to start. Default: 120,000. */
   readonly sandboxTimeout?: number

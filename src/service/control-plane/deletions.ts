@@ -36,7 +36,7 @@ export class Deletions {
   readonly #jobs: Jobs<Deletion>
   readonly worker: JobWorker<Deletion>
 
-  /** @param ttl milliseconds after which another process finishes a deletion */
+  /** @param ttl milliseconds after which another process finishes a crashed process's deletion */
   constructor(parts: DeletionParts, ttl: number, onFailure: (error: unknown) => void) {
     this.#parts = parts
     this.#jobs = new Jobs({ store: parts.lifecycle.engine.store, collection: 'deletions', ttl })
@@ -76,7 +76,7 @@ export class Deletions {
     }
   }
 
-  /** Erases an event, and its start task's copy. @throws HttpProblem 404; the errors of `eraseEvent`. */
+  /** Erases an event, and the copy of it in a start task. @throws HttpProblem 404; the errors of `eraseEvent`. */
   async erase(id: string, eventId: string, reason?: string): Promise<void> {
     const { lifecycle, tasks } = this.#parts
     const { conversation } = await openConversation(lifecycle, id)

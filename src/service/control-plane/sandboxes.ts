@@ -180,7 +180,7 @@ export class Sandboxes {
     })
   }
 
-  /** Does what other processes requested. Returns the ids of the resumed sandboxes. @throws the first failure. */
+  /** Executes the requests of other processes. Returns the ids of resumed sandboxes. @throws the first failure. */
   async sweep(): Promise<readonly string[]> {
     return this.#inTurn(async () => {
       const resumed: string[] = []
@@ -198,7 +198,7 @@ export class Sandboxes {
     })
   }
 
-  /** Does what another process requested for a sandbox. Returns whether the sandbox was resumed. */
+  /** Executes another process's request for a sandbox. Returns whether the sandbox was resumed. */
   async #sweep(id: string): Promise<boolean> {
     const record = (await this.#records.find(id))?.record ?? null
     if (record !== null && this.#isElsewhere(record.lease)) {
@@ -223,7 +223,7 @@ export class Sandboxes {
     await this.#mark(id, isElsewhere ? { wanted: 'PAUSED' } : { up: null, wanted: null })
   }
 
-  /** Resumes a sandbox. If another process owns the sandbox, stores a request for that process. */
+  /** Resumes a sandbox. If another process started the sandbox, stores a request for that process. */
   async #resume(record: SandboxRecord): Promise<void> {
     const { id } = record
     const provider = this.#required()
@@ -259,7 +259,7 @@ export class Sandboxes {
     if (lease?.lostOn === undefined || state.status_detail !== null) return state
     return {
       ...state,
-      status_detail: `It started again here. Its files were on the machine ${lease.lostOn}.`,
+      status_detail: `It was restarted on this machine. Its files were on the machine ${lease.lostOn}.`,
     }
   }
 

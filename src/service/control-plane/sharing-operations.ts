@@ -141,7 +141,7 @@ function sharedOf(record: ConversationRecord, rules: RedactionRules | null): Jso
 
 const MAX_SUMMARY = 500
 
-/** @param rules redact what anybody may read; null masks only secrets in URLs and known tokens */
+/** @param rules redact public conversations; if null, only secrets in URLs and known tokens are masked */
 export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
   {
     ...batchGet('get /api/shared-conversations', {

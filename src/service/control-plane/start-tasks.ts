@@ -163,7 +163,7 @@ function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadat
   }
 }
 
-/** Plans a task; stores only its secrets. Chooses all ids now, so that a retry creates nothing twice. */
+/** Plans a task. Stores its secrets, but not yet the task. Chooses all ids, so that a retry creates nothing twice. */
 async function planTask(
   { lifecycle, sandboxes }: ControlPlaneContext,
   request: StartRequest,

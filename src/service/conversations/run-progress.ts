@@ -43,9 +43,9 @@ const MIN_WAIT = 1_000
 const MAX_WAIT = 60_000
 
 /**
- * Whether another process's active run handles a message: true once a later event of the run appears. False
- * if the status stops being `running`, or if no event appears in the time that the lease has left (but at
- * least 1 and at most 60 seconds).
+ * Waits for evidence that another process's active run handles a message. Returns true once a later event of
+ * the run appears. Returns false if the status stops being `running`, or if no event appears before the lease
+ * expires (the wait is at least 1 and at most 60 seconds).
  */
 export async function isHandledByOtherRun(
   conversation: Conversation,

@@ -140,15 +140,15 @@ export async function positionOf(
 }
 
 /**
- * A run for which callers wait until it has a lease, or until its request is stored and thus survives a
- * crash.
+ * A requested run. Its callers wait until the run has a lease, or until its request is stored and thus survives
+ * a crash.
  */
 interface RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
   from: number
   /** Settled when the callers that wait now may return. Later callers wait for a new promise. */
   durable: PromiseWithResolvers<void>
-  /** Resolves to whether the command was carried out; if not, another process can do so. */
+  /** Resolves to true, or to false if the store or service failed; another process can then retry. */
   isDone: Promise<boolean>
 }
 
@@ -255,7 +255,7 @@ export class Runs {
   }
 
   /**
-   * Starts a run. Resolves when the run has begun or ended. After a second, leaves the run to `join`.
+   * Starts a run. Resolves when the run has begun or ended. If this takes a second, calls `join`.
    * @param from the length of the log
    * @throws ColloquyError `already_running`; HttpProblem 409 without an agent, 429 for too many runs; what the
    *   agent, the store and `join` throw.

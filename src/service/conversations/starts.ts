@@ -22,7 +22,7 @@ type Planned = Pick<ConversationRecord, 'id' | 'metadata'>
 
 /**
  * Stores the fields of a start request that agents receive. Responses contain these fields without secrets.
- * Without a sealing key, secrets are held only in this process's memory.
+ * Without an encryption key, secrets are only in this process's memory.
  */
 export class Starts {
   readonly #store: Store

@@ -76,7 +76,7 @@ export const blobOperations = (store: Store): Operation[] => {
 
 const MAX_KNOWN = 10_000
 
-/** Characters that are searched again with the next piece. The name `encrypted_content` is shorter. */
+/** Characters at the end of a piece that are searched again with the next: more than `encrypted_content` has. */
 const OVERLAP = 32
 
 /**

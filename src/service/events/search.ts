@@ -53,7 +53,7 @@ export interface EventPageBody extends PageBody<Event> {
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
-/** Returns the filter for the store, which also omits hidden kinds. So a page is full if enough events match. */
+/** Returns the store's filter. It excludes hidden kinds, so that a page is full if enough events match. */
 export function filterOf(
   conversationId: string,
   values: FilterValues,

@@ -33,8 +33,8 @@ interface Described {
   readonly status?: number
   readonly mediaType?: string
   /**
-   * Descriptions of responses with a status other than `status`, by status. A successful response has the
-   * schema of `returns`. The document adds a 404 to each path with a conversation.
+   * Descriptions of responses with a status other than `status`, by status. Successful responses have the
+   * schema `returns`. The document adds a 404 to each path with a conversation.
    */
   readonly otherwise?: Readonly<Record<number, string>>
 }
@@ -46,9 +46,9 @@ export type OperationName =
 
 type OperationSpec<R, Q extends Parameters, P extends Parameters, B> = Described &
   OperationName & {
-    /** Default: the argument of `operationsIn`. */
+    /** Group in the OpenAPI document. Default: the argument of `operationsIn`. */
     readonly tag?: string
-    /** Default: the words of the operation's name. */
+    /** Title in the OpenAPI document. Default: the words of the operation's name. */
     readonly summary?: string
     readonly query?: Q
     /** Parameters of the path that accept only certain texts. */

@@ -50,7 +50,7 @@ const MAX_MESSAGE = 1_000
 export const redactForClient = (text: string, limit = MAX_MESSAGE): string =>
   ellipsize(redactText(text.slice(0, 8 * limit), RULES), limit)
 
-/** Removes an input that is a list, an object or the value of a field such as `password`. */
+/** Removes each error's `input` if it is a list, an object or the value of a field such as `password`. */
 function redactErrors(errors: readonly ValidationError[]): ValidationError[] {
   const redacted = errors.slice(0, MAX_ERRORS).map(({ loc, msg, type, input, ctx }) => ({
     loc: redactLocation(loc),

@@ -106,7 +106,7 @@ export function sessionChannel(live: Live, id: string): Channel {
 
 const NO_START = { after_event_id: null, resend_mode: null, after_timestamp: null, after_delta: null }
 
-/** Query parameters that make the stream begin with stored events. `resend_all` is the older name. */
+/** Query parameters that make the stream begin with stored events. `resend_all` is an older parameter. */
 const COMMANDS_QUERY = {
   resend_mode: optional(oneOf(['all'])),
   resend_all: withDefault(boolean(), false),
@@ -135,9 +135,9 @@ export function commandsChannel(commands: Commands): Channel {
 const MAX_SESSION_FRAME = 4 * 2 ** 20
 
 /**
- * Translates the frames of one stream. A streamed reply is an item. The id of the reply's event is unknown
- * before the append, so an `item_aborted` with the reason `replaced` ends the item right before the durable
- * event.
+ * Translates the frames of one stream. A streamed reply is sent as an item. The id of the reply's event is
+ * unknown before the append, so an `item_aborted` with the reason `replaced` ends the item right before the
+ * `durable` frame.
  */
 class SessionFrames {
   readonly #afterSeq: number | null

@@ -36,7 +36,7 @@ export const serverOperations = (
   ),
   operation('get /ready', {
     operationId: 'ready',
-    summary: 'Whether the service can serve: for load balancers',
+    summary: 'Whether the service can serve requests, for load balancers',
     open: true,
     returns: 'object',
     otherwise: { 503: 'The store does not respond, or the service is shutting down' },
@@ -102,7 +102,7 @@ export const inspectorOperations = (page: string | null): Operation[] =>
 export const showMetrics = (metrics: Metrics): Operation[] => [
   operation('get /metrics', {
     operationId: 'metrics',
-    summary: 'Measures in the text format of Prometheus',
+    summary: 'Metrics in the text format of Prometheus',
     returns: 'string',
     mediaType: 'text/plain',
     handle: () =>

@@ -11,7 +11,7 @@ import type { Store } from '../../store/contract/store.ts'
 
 interface User {
   readonly user_id: string
-  /** The identity provider's name for the user; null if the user was provisioned without one. */
+  /** The identity provider's id of the user; null if the user was provisioned without one. */
   readonly subject?: string | null
   /** E-mail address in lowercase. */
   readonly email: string
@@ -141,7 +141,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
         throw new HttpProblem(403, 'An API key cannot provision users. Use a service key.')
       const org = await organizationOf(request, caller)
       if (org === null)
-        throw new HttpProblem(404, 'The request names no organization. Send the id of one in X-Org-Id.')
+        throw new HttpProblem(404, 'The request names no organization. Send an organization id in X-Org-Id.')
       const { user, key, isNew } = await users.provision(org, email, subject, api_key_name ?? null)
       const { user_id, org_id } = user
       // No password is stored: there is no login, only keys.
@@ -203,7 +203,7 @@ export function withQuota(
   const sweep = async (today: string): Promise<void> => {
     for await (const { id } of records.walk()) if (id < today) await records.remove(id)
   }
-  /** Whether a repeated creation names an existing conversation, which needs no quota. */
+  /** Whether a request creates a conversation that already exists: a retry, which needs no quota. */
   const exists = async ({ operationId }: Operation, body: unknown): Promise<boolean> => {
     const id = operationId === CREATION ? (body as StartBody | undefined)?.conversation_id : null
     return typeof id === 'string' && (await findConversation(store, id)) !== null

@@ -40,7 +40,7 @@ const MAX_READERS = 50
 
 const STOPPED = -15
 
-/** The latest commands, with their output, that this process ran for the service or one conversation. */
+/** The latest commands that this process ran for the service, or for one conversation, with their output. */
 export class Commands {
   readonly #files: SandboxFiles | null
   #events: CommandEvent[] = []
@@ -111,8 +111,8 @@ export class Commands {
   }
 
   /**
-   * Returns new events, after all stored events if `includeStored` is true, each once and in order, until the
-   * signal is aborted. A reader has no queue: it reads the stored events, and throws SlowReader if an event was
+   * Yields each new event once, in order, until the signal is aborted. If `includeStored` is true, yields all
+   * stored events first. A reader has no queue: it reads the stored events, and throws SlowReader if an event was
    * dropped before it was read.
    * @throws HttpProblem 429 for too many readers.
    */

@@ -3,7 +3,7 @@ import { HttpProblem } from '../http/problem.ts'
 export const MAX_BYTES = 2 ** 26
 
 export const REFUSED = {
-  400: 'Invalid path, or a file instead of a folder, or the reverse',
+  400: 'Invalid path, a file instead of a folder, or a folder instead of a file',
   403: 'The path is outside of the sandboxes, or the service does not serve their files',
   409: 'The sandbox is paused',
   404: 'File or folder not found',

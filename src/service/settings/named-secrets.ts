@@ -32,7 +32,7 @@ export class NamedSecrets extends SealedMap {
     return new Map(Array.from(await this.all(), ([name, { secret }]) => [name, String(secret)]))
   }
 
-  /** Stores a secret, replacing one with the same name. @throws HttpProblem 409. */
+  /** Stores a secret; replaces one with the same name. @throws HttpProblem 409, also for too many secrets. */
   async save(info: SecretInfo, secret: string): Promise<SecretInfo> {
     await this.put(info.name, () => ({ secret, description: info.description }))
     return info

@@ -255,7 +255,7 @@ const CHANGED = { description: 'The new settings, secrets masked', returns: SETT
 const UNKNOWN_SERVER = { 404: 'Unknown server' }
 
 export const mcpOperations = (settings: Settings): Operation[] => {
-  /** Stores an MCP server, which must exist or must be new (`mustExist`). Null deletes the server. */
+  /** Stores an MCP server. It must exist if `mustExist`, and must be new otherwise. Null deletes the server. */
   const change = async (
     key: string,
     server: object | null,

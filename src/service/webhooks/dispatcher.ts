@@ -67,7 +67,7 @@ async function sendEvents({ engine, webhook, job, signal }: Delivery, next: numb
       return
     }
   }
-  // Receivers limit bodies, often to 100 kB. After a smaller batch, the next may at most double.
+  // Receivers limit bodies, often to 100 kB. After a smaller batch, the next is at most twice as large.
   const until = cursor.until === null || 2 * size >= webhook.maxBatchEvents ? null : batch.next + 2 * size
   job.record = afterSuccess(cursor, { next: batch.next, until })
 }

@@ -13,7 +13,7 @@ export interface ProcessSpec {
   readonly command: readonly string[] | null
   /**
    * Environment variables of the command. They can override PATH, HOME, LANG, LC_ALL, TZ and TMPDIR, but not
-   * PORT, SESSION_API_KEY, OH_SESSION_API_KEYS_0, SANDBOX_ID and COLLOQUY_SANDBOX_OWNER of the service. Default: none.
+   * PORT, SESSION_API_KEY, OH_SESSION_API_KEYS_0, SANDBOX_ID or COLLOQUY_SANDBOX_OWNER. Default: none.
    */
   readonly initial_env?: Readonly<Record<string, string>>
   /** A folder within the sandbox's folder. Default: `workspace`. */
@@ -228,7 +228,7 @@ export class ProcessSandbox {
   }
 }
 
-/** The service's environment variables that a command inherits. All others may contain secrets. */
+/** The service's environment variables that a command inherits. It gets no others: they may contain secrets. */
 const inherited = (): Record<string, string> =>
   Object.fromEntries(
     ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'].flatMap((name): [string, string][] => {
