@@ -17,12 +17,12 @@ export interface ConversationRecord {
   readonly metadata: JsonObject
   /** IANA time zone of appended timestamps that contain no zone. Null means UTC. */
   readonly timeZone: string | null
-  /** Id of the conversation from which this one was forked, or whose tool call started this one; or null. */
+  /** Id of the original of a fork, or of the conversation whose tool call started this one; otherwise null. */
   readonly parentConversationId: string | null
   readonly sandboxId: string | null
   /** Id of the owner, such as a user id, or null. Same rules as `id`. The store only filters by it. */
   readonly owner: string | null
-  /** Status that `setStatus` or the creation recorded last, or null. The log may be newer. */
+  /** Latest status from `setStatus` or the creation, or null. The log may be newer. */
   readonly status: string | null
   readonly createdAt: string
   /** Time of the last append or `updateConversation`, or else of the creation. Never decreases. */
@@ -68,7 +68,7 @@ export interface UpdateOptions {
  * conversations without a parent, and an empty `status` matches conversations without a status.
  */
 export interface ConversationFilter {
-  /** Text that the title must contain, ignoring case. No wildcards. An empty string requires any title. */
+  /** Part of the title, ignoring case. No wildcards. An empty string matches every conversation with a title. */
   readonly titleContains?: string
   readonly public?: boolean
   readonly parentConversationId?: string

@@ -22,7 +22,7 @@ export interface FeedQuery {
   readonly limit?: number
 }
 
-/** One change. `changed`: a conversation was created, or a change other than an append changed its record. */
+/** One change. `changed`: a conversation was created, or `updateConversation` was called. */
 export type FeedItem =
   | { readonly type: 'event'; readonly conversationId: string; readonly event: StoredEvent }
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }

@@ -81,8 +81,8 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
 export interface Store extends Items, Feed, Blobs, TextSearch {
   readonly name: string
   /**
-   * Whether the store redacts events. If so, an engine shares no streamed replies, because they are not
-   * redacted.
+   * Whether the store redacts events. If so, an engine does not send streamed replies to other processes,
+   * because they are not redacted.
    */
   readonly redacts?: boolean
 
@@ -375,10 +375,10 @@ export interface AppendOptions {
    * repeated id are outside the tree. The stored log does not depend on how the facts are divided into
    * appends, and its tree is the tree of `replay`.
    *
-   * If `expected` is a number, it is the position of the first fact in the log (`none`: 0), and facts that
-   * are already in the log are recognized by position. The import can be repeated or resumed:
-   * facts that are in the log are not appended again. The import throws `version_conflict` if a stored body
-   * differs, or if the log is shorter than `expected`. With `any`, facts are recognized by id.
+   * If `expected` is a number, the first fact has this position in the log (`none`: 0). Facts that are
+   * already in the log are then recognized by position. The import can be repeated or resumed: facts that are
+   * in the log are not appended again. The import throws `version_conflict` if a stored body differs, or if
+   * the log is shorter than `expected`. With `any`, facts are recognized by id.
    */
   readonly mode?: 'live' | 'import'
   /** The writer's lease. The append throws `lease_lost` unless this lease is the conversation's latest. */

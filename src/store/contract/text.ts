@@ -65,8 +65,8 @@ export interface TextIndex {
 }
 
 /**
- * Text search over all conversations, in a store with `fullText: true`. Searches the tree's messages (content
- * and extended content) and tool results, up to 300,000 characters of each. An append indexes its own
+ * Text search over all conversations, in a store with `fullText: true`. Searches the messages (content and
+ * extended content) and tool results of the tree, up to 300,000 characters of each. An append indexes its own
  * events; events that were appended without `fullText` are indexed in the background.
  */
 export interface TextSearch {

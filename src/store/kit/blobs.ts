@@ -89,8 +89,8 @@ export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobRef
   )
 
 /**
- * Returns a copy of a value, with the results of `textOf` in place of the strings at the paths of `strings`.
- * Objects and lists outside the paths are not copied. O(fields of the copied objects).
+ * Returns a copy of a value in which `textOf` has replaced the strings at the paths of `strings`. Objects and
+ * lists outside the paths are not copied. O(fields of the copied objects).
  * @param strings the paths; strings of one object or list must be adjacent
  * @throws TypeError if a path leads through a value that is not an object or list
  */

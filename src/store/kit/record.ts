@@ -132,8 +132,8 @@ export const microsNow: Clock = () => {
 const latest = { millis: 0, micros: 0 }
 
 /**
- * Formats an instant as in records: ISO 8601 in UTC with microseconds. A year outside 0 to 9999, which only a
- * time zone can cause, has a sign and six digits. O(1).
+ * Formats an instant as in records: ISO 8601 in UTC with microseconds. A time zone can move an instant to a
+ * year outside 0 to 9999. That year has a sign and six digits. O(1).
  */
 export function formatInstant(micros: bigint | number | string): string {
   const number = Number(micros)

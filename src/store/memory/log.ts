@@ -182,8 +182,7 @@ function addTo(groups: Groups, { kind, source: named }: Event, row: LogRow): voi
 
 /**
  * Merges the sorted lists of all matching kinds, sources and path segments. A text filter also visits
- * messages that do not match; if times decrease in the log, a path filter also visits entries that are not on
- * the path.
+ * messages that do not match. A path filter visits all branches if times decrease in the log.
  */
 export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): LogRow[] {
   const { after, descending } = query

@@ -1,6 +1,6 @@
 /**
  * Appends in one round trip. This store decides which rows to write from its copy of the log. The server
- * writes them only if the copy is current. If not, it returns the current row, and the store decides again.
+ * writes them only if the copy is current. If not, it returns the log's row, and the store decides again.
  */
 
 import { attempt } from '../../event/json.ts'
@@ -40,7 +40,7 @@ interface Decided {
 
 type Entry = ReturnType<typeof entryOf>
 
-/** True if written; the log's row if it has changed; `blobs` if bytes are needed; null if missing or locked. */
+/** True: written. A row: the log changed. `blobs`: bytes are missing. Null: the log is missing or locked. */
 type Answer = Settled | 'blobs'
 
 type Settled = true | LogRow | null
@@ -65,7 +65,7 @@ interface Line {
 /** Maximum events in a statement, and maximum characters in their bodies. A single append may have more. */
 const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 
-/** Maximum attempts to append. Each retry after the first follows another write to the log. */
+/** Maximum attempts to append. Each retry except the first means that another write changed the log. */
 const MAX_ATTEMPTS = 50
 
 /**
@@ -197,7 +197,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     const { strings } = entry
     const [only] = decided
     const within = only?.append.options.within
-    // After an error, shared entries are sent again one by one. Only live appends are found by their ids.
+    // Shared entries are sent again after an error. An import without ids could then be appended twice.
     const isLive = decided.every(({ append }) => append.options.mode !== 'import')
     if (within === undefined && strings.length === 0 && isLive)
       return ((await share(entry)) ?? (await alone(entry))) as Settled
@@ -234,9 +234,9 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Sends the waiting entries in one call and answers each. If there are several entries, an entry is
-   * answered with null if its log is locked. A single entry waits for the lock. The next call waits at most
-   * {@link CALL_TURN} for this call.
+   * Sends the waiting entries in one call and answers each. With several entries, the answer for a locked log
+   * is null. A single entry waits for the lock. The next call waits at most {@link CALL_TURN} milliseconds
+   * for this call.
    */
   async function sendShared(): Promise<void> {
     let isCounted = true
@@ -390,7 +390,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let [count, events, text] = [0, 0, 0]
   let lease: AppendOptions['lease']
   for (const { facts, options } of waiting) {
-    // `within` needs its own transaction. A group may be repeated, and imports have no ids to be found by.
+    // `within` needs its own transaction. A repeated group could append an import without ids twice.
     const isAlone = options.within !== undefined || options.mode === 'import'
     if (count > 0 && isAlone) break
     events += facts.length

@@ -36,11 +36,11 @@ const MAX_CONNECTIONS = 11
 const MAX_PREPARED = 500
 
 /**
- * Planner settings of the store's own pool, for plans that read rows along an index. Every requested order
- * has an index, but the planner knows only average lengths. With many short conversations, or no statistics,
- * it would read and sort a long log. A statement that must sort still works, but before PostgreSQL 18 a sort
- * at this cost would be compiled (`jit`) at each call. A generic plan suits all values; planning again would
- * cost as much as reading a page.
+ * Planner settings of the store's own pool, for plans that read rows in the order of an index. Each order has
+ * an index. But the planner knows only the average length of logs. With many short logs, or no statistics, it
+ * would read a long log whole and sort it. A statement that must sort still works. Before PostgreSQL 18, its
+ * high cost would start the compiler (`jit`) at each call. One generic plan suits all values; a new plan for
+ * each call would cost as much as reading a page.
  */
 export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `SET enable_${name} = off`)
@@ -377,7 +377,7 @@ function toStoreError(cause: unknown): ColloquyError {
   )
 }
 
-/** Returns an error's message. The error of a failed connection has one for each address of the host. */
+/** Returns an error's message. The error of a failed connection has a message for each address of the host. */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {
     return cause.errors.map(messageOf).join(', ')

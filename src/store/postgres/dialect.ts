@@ -46,7 +46,7 @@ export const DURABLE = `(${BE_DURABLE}) AS durable`
 export function postgresDialect(schema: string): Dialect {
   const table = (name: Table): string => `${schema}.${name}`
   const elements = 'json_array_elements_text(CAST(? AS json)) AS listed (value)'
-  // A range with an order that only this index has, so that the planner uses it.
+  // Only the index of ids fits both this range and this order, so the planner uses it.
   const withId = `CROSS JOIN LATERAL (SELECT * FROM ${table('event')} AS e WHERE e.log = l.number
     AND e.id BETWEEN listed.value AND listed.value AND e.lane IS NOT NULL ORDER BY e.id LIMIT 1) AS e`
   return {
@@ -110,8 +110,8 @@ function rowsOf(ranges: readonly EventRange[]): Statement {
 
 /**
  * Selects the rows of a range `r`, in order. The bounds and ORDER BY both start with all columns of one
- * index, so only this index can supply the order. For a range of positions, the condition
- * on `kind` is written so that no partial index fits.
+ * index, so only this index has the order. For a range of positions, the condition on `kind` is written so
+ * that no partial index fits.
  */
 function rangeSql(
   event: string,

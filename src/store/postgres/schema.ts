@@ -152,8 +152,8 @@ function schemaStatements(schema: string): string[] {
  * (`pg_snapshot_xmin`). A row's moment is at least the number of its transaction, so no row appears before a
  * row already read. The number alone is not enough, because a transaction gets its number before it waits for
  * the conversation's row, so numbers do not follow a conversation's order. But `pg_snapshot_xmax`, read while
- * that row is locked, is above every ended transaction. The FROM clause prevents inlining, so the function
- * sees the latest commits.
+ * the conversation's row is locked, is above the number of every ended transaction. The FROM clause prevents
+ * inlining, so the function sees the latest commits.
  */
 const feedMomentFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS $body$
@@ -194,9 +194,9 @@ $body$`
 /**
  * `change_items` returns the stored items, numbered from 1. If versions differ from the expected ones, it
  * changes nothing and returns one row with the version of the first item that differs. `expected`: null for
- * any version, 0 for no item; `put`: true for a put, false for a deletion, null for a comparison. Names are
- * locked, in a global order, so that no other call creates a missing item; later statements see earlier
- * calls' commits. Claims lock only rows and do not wait.
+ * any version, 0 for no item; `put`: true for a put, false for a deletion, null for a comparison. Locks the
+ * names of the items in a global order, so that no other call creates a missing item. The statements after
+ * the lock see the commits of earlier calls. Claims lock only rows and do not wait.
  */
 const changeItemsFunction = (schema: string): string => {
   const changes = `json_to_recordset(p_changes)

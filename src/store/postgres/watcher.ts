@@ -234,7 +234,7 @@ export class Watcher {
     this.#notifier?.tell(conversationId)
   }
 
-  /** Calls `wake` at each change and the first poll. A watch of all conversations (null) starts no polls. */
+  /** Calls `wake` at each change and at the first poll. A watch of all conversations (null) starts no polls. */
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const unwatch = this.#watches.add(conversationId, wake)
     this.#listener?.keepAlive(true)

@@ -138,8 +138,8 @@ export interface Dialect {
   /** A join that looks up at most one row of a table for each row of the tables before it. */
   lookUp(table: Table, alias: string, condition: string, order?: string): string
   /**
-   * Returns the condition for rows that have the values of `key` and are within the bounds, and the columns
-   * by which to sort.
+   * Returns a condition, and in `order` the columns by which to sort. The condition selects the rows that
+   * have the values of `key` and are within the bounds.
    */
   walk(bounds: {
     readonly key: readonly (readonly [column: string, value: string | number | null])[]
@@ -149,7 +149,7 @@ export interface Dialect {
     /** The end of the range: excluded in ascending order, included in descending order. */
     readonly end: bigint
   }): Statement & { readonly order: readonly string[] }
-  /** Selects columns of log `l` and of its events `e` in the tree whose ids are in `ids`, a JSON array. */
+  /** Selects columns of log `l` and of its events `e` in the tree whose ids are in the JSON array `ids`. */
   withIds(columns: string): (conversationId: string, ids: string) => Statement
   /** The table with the kinds and sources of indexed events. */
   readonly kinds: string
@@ -164,7 +164,7 @@ export interface Dialect {
   readonly feedValue: string
 }
 
-/** Events of one log between two positions, both exclusive; of one kind and source, or of all. */
+/** Events of one log between two positions, both exclusive. A null `kind`, `source` or `lane` means all. */
 export interface EventRange {
   readonly kind: string | null
   readonly source: string | null

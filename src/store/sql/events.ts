@@ -179,8 +179,9 @@ export function eventReads(d: Dialect) {
   }
 
   /**
-   * Returns what to read for a query; null for an unknown conversation or leaf. `parts` are the path's segments,
-   * the leaf's first, or null for all events. `path` is null unless its events must be found among all events.
+   * Returns what to read for a query; null for an unknown conversation or leaf. `parts`: the path's segments,
+   * the leaf's first; null for all events. `path`: the segments if the path's events must be found among all
+   * events; otherwise null.
    */
   function* walkOf(query: WalkQuery, isCount = false) {
     const { conversationId, kinds, source, text, descending } = query

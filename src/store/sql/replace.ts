@@ -8,7 +8,7 @@ import { type Dialect, first, sql, statement, type Work } from './dialect.ts'
 import type { eventReads } from './events.ts'
 import { textRow, type TextRow } from './texts.ts'
 
-/** Replaces or (null) removes an event's indexed text, which is found by `time` and `seq`. */
+/** Replaces an event's indexed text, or removes it if `row` is null. Finds the text by `time` and `seq`. */
 export type ReplaceText = (log: number, seq: number, time: bigint, row: TextRow | null) => Work<void>
 
 const lockLog = (d: Dialect): string =>

@@ -22,7 +22,7 @@ export type SqliteStoreOptions = (
   /**
    * Opens the file read-only: every change throws `store_read_only`. Open a passed `database` read-only too.
    * The file must already have this version's tables, and its folder must be writable, because SQLite creates
-   * files there, which a read-only connection does not remove. Default: false.
+   * files there. A read-only connection does not remove them. Default: false.
    */
   readonly readOnly?: boolean
   /** Milliseconds that a call waits for another writer before it fails with `store_busy`. Default: 5,000. */
@@ -270,8 +270,8 @@ export class Connection {
 
   /**
    * Runs work in one transaction, which is durable when `share` returns. If a `part` throws, only this part
-   * is rolled back. A savepoint can undo a failed part, but savepoints are slow. They are set only in a
-   * second attempt, after a part has failed after its first change.
+   * is rolled back. This needs savepoints, which are slow. So the first attempt sets none. If a part fails
+   * after a change, a second attempt runs the whole work again with savepoints.
    */
   share<T>(work: (part: Part) => T): T {
     const attempt = (savesParts: boolean): T =>
@@ -354,7 +354,7 @@ export class Connection {
     }
   }
 
-  /** Runs a part. @throws the work's or driver's error, or `PartlyWritten` after an unsaved change. */
+  /** Runs a part. @throws the work's or driver's error, or `PartlyWritten` after a change without savepoint. */
   #part<T>(work: () => Work<T>, isSaved: boolean): T {
     if (!isSaved) {
       this.#hasWritten = false

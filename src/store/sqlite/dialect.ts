@@ -132,7 +132,7 @@ export const SCHEMA: readonly string[] = [
       identityKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
       identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
       tableOptions: ' STRICT',
-      // New rows are at the end of the table, whatever their log: they share pages.
+      // New rows of all logs are at the end of the table, so they share pages.
       eventPosition:
         '\n  number INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,\n  seq INTEGER NOT NULL,\n  witness INTEGER NOT NULL,',
       eventKey: '',
@@ -154,8 +154,8 @@ export const SCHEMA: readonly string[] = [
 ]
 
 /**
- * Splits a range so that SQLite can walk each part in an index. If the range has only some positions of its
- * first or last instant, that instant is a part of its own.
+ * Splits a range so that SQLite can walk each part in an index. If the range begins or ends within an
+ * instant, that instant is a part of its own.
  */
 function boundsOf({ low, high }: EventRange): Statement[] {
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
@@ -218,7 +218,7 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** Fails, by a null in `log`, if the log or the lease is not as assumed, or if the id exists. */
+/** Inserts an event. Fails, with a null in `log`, if the log or lease is not as assumed, or the id exists. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
@@ -245,8 +245,8 @@ export interface Appended {
 }
 
 /**
- * Appends. To save look-ups, first assumes that a single event's id is new, and that `known`, the log after
- * this store's last append, is current. If the insertion shows that either is wrong, decides again.
+ * Appends. To save look-ups, first assumes that the id of a single event is new, and that `known` (the log
+ * after this store's last append) is current. If the insertion fails, decides again on the stored log.
  */
 export function* append(
   conversationId: string,
@@ -430,8 +430,8 @@ const SHARD = `(${WEIGHTS.map(
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
- * Visits a limited number of rows from a position. Returns the row at this position, and the rows of a shard
- * (null for all shards), up to a second limit. An index of shards would slow down every append.
+ * Reads a limited number of rows from a position, because an index of shards would slow down every append.
+ * Returns the row at this position and the rows of a shard (null: of all shards), up to a second limit.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log

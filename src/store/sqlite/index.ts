@@ -132,7 +132,7 @@ const MAX_LOGS = 1_000
  * An open database belongs to the store until `close`, which leaves it open. The store switches it to
  * write-ahead logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, the
  * default; UTF-16, which orders texts differently, throws `store_unavailable`. Use only one driver for a file
- * in a process, because file locks do not separate two drivers.
+ * in a process, because file locks do not work between drivers of one process.
  *
  * `append` costs O(log n) per fact, and one disk sync per turn of the event loop; `get` costs O(log n). A
  * page of `search`, at any depth, costs O(log n + limit) for each kind and source in the log and, with

@@ -10,8 +10,8 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Whether an event equals the stored event (law S). Ignores key order, `ReplyRecord`, and fields that `input`
- * omits. A field that only `stored` omits counts as its default, or as null if it has none. Quarantined lines
- * compare by text. O(size).
+ * omits. A field that only `stored` omits counts as its default, or as null without a default. Quarantined
+ * lines compare by text. O(size).
  */
 export function sameBody(stored: Fact, input: Fact): boolean {
   if (isQuarantined(stored) || isQuarantined(input)) {

@@ -18,10 +18,10 @@ import { checkOptionNames, invalidArgument } from '../../../event/check-value.ts
 import { instantIn } from '../query/time-zone.ts'
 
 /**
- * A series of entries, each the parent of the next. An entry that can be HEAD continues its parent's lane if
- * the parent is the log's latest entry that can be HEAD. Every other entry opens a lane. Between two
- * consecutive entries of a lane, the log contains only ConversationStateUpdateEvents, each with a lane of its
- * own, and entries outside the tree.
+ * A series of entries, each the parent of the next. ConversationStateUpdateEvents cannot be HEAD. An entry
+ * that can be HEAD continues its parent's lane if the parent is the latest such entry of the log. Every other
+ * entry opens a lane. So between two consecutive entries of a lane, the log has only state updates, each with
+ * a lane of its own, and entries outside the tree.
  */
 export interface Lane {
   readonly lane: number
@@ -380,7 +380,7 @@ function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
         : instantIn(timestamp, context.timeZone)
   const time = instant ?? tip.time
   const inOrder = tip.inOrder && (seq === 0 || time >= tip.time)
-  // A live event names its parent, except the log's first.
+  // Every stored live event names its parent, except the first event of the log.
   const isNamed = (fact.parent_id ?? null) !== null || (tip.head === null && seq === 0)
   const body =
     live && event !== null && !isNamed ? Object.freeze({ ...event, parent_id: tip.head?.id ?? ROOT }) : fact

@@ -20,8 +20,8 @@ import { foldText, messageText } from './message-text.ts'
 import { bodyBytes, countWithin, inOrder, pageOf } from './page.ts'
 
 /**
- * Whether an event matches all conditions of a filter except the conversation and `leafId` (see
- * `pathSegments`). O(1), or O(length) with a text.
+ * Whether an event matches a filter. Does not check the conversation and `leafId`; for `leafId`, see
+ * `pathSegments`. O(1), or O(length) with a text.
  */
 export function fitsEvent({ fact, inTree, time: digits }: StoredEvent, filter: CheckedEventFilter): boolean {
   if (!inTree || isQuarantined(fact)) return false

@@ -21,7 +21,7 @@ import { eventText, isLowSurrogate, isUnspaced, isWordUnit, MAX_PLAIN, tokensOf 
 
 /** A term or phrase of a search. */
 export interface TextClause {
-  /** The terms as in an indexed line: a space before each, and after the last unless it is a prefix. */
+  /** The terms as in an indexed line, each after a space. Ends with a space if the last term is not a prefix. */
   readonly piece: string
   readonly terms: readonly string[]
   readonly isPrefix: boolean

@@ -33,7 +33,7 @@ const PIECES = new RegExp(
 const LETTERS =
   /[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|[^\p{M}\uff9e\uff9f][\p{M}\uff9e\uff9f]*|[\p{M}\uff9e\uff9f]+/gu
 
-/** Looks ahead first: looking back over the same marks from each of them would take quadratic time. */
+/** Looks ahead first, because looking back from each of many combining marks would take quadratic time. */
 const WORD_BORDER = /_+|(?=\p{Lu})(?<=[\p{Ll}\p{N}]\p{M}*)|(?=\p{Lu}\p{M}*\p{Ll})(?<=\p{Lu}\p{M}*)/u
 
 const SIMPLE = /^(?:[A-Z]?[a-z0-9]*|[A-Z0-9]*)$/
@@ -137,7 +137,7 @@ function addWord(word: string, start: number, add: Add): void {
   add(parts.join(''), start, start + word.length)
 }
 
-/** Maximum length of a text that surely fits in an indexed line with all its terms. */
+/** A text of at most this length always fits into an indexed line with all its terms. */
 export const MAX_PLAIN = 2 ** 16
 
 /** ASCII words that do not become one term by lower-casing alone. */
