@@ -98,7 +98,7 @@ export function withoutBlocks(state: State, blocks: readonly Block[], first: num
   return withUnits(state, (unit) => !omitted.has(unit))
 }
 
-/** Index of the last cut: the end of the view or, if no sent block stays, before the last sent block. */
+/** Index of the last possible cut: the end if a fixed block has messages, else the last block with messages. */
 function lastCut(blocks: readonly Block[], first: number): number {
   const stays = blocks.some((block, index) => (block.stays || index < first) && block.units.some(isSent))
   if (stays) return blocks.length
@@ -109,6 +109,6 @@ export const isSent = (unit: Unit): boolean =>
   unit.type === 'batch'
     ? !isPending(unit)
     : unit.completes !== undefined || renderMessage(unit.item.event) !== null
-/** Returns the least fitting number of `from` … `to`, or null. If a number fits, all larger ones must fit. */
+/** Returns the smallest number from `from` to `to` that fits, or null. All numbers above it must fit too. */
 export const firstFit = (from: number, to: number, fits: (index: number) => boolean): number | null =>
   from > to || !fits(to) ? null : firstIndex(from, to, fits)

@@ -17,8 +17,8 @@ export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
   /**
-   * Returns a text for `nudgeMessage` after exactly `action_error` equal failed calls, unless a nudge already
-   * followed the first of these calls. Otherwise, returns null.
+   * Returns a text for `nudgeMessage` after exactly `action_error` equal failed calls; otherwise null. Also
+   * returns null if a nudge has already followed the first of these calls.
    */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null
@@ -221,7 +221,7 @@ function windowOf(thresholds: StuckThresholds): number {
 
 type Turn = ReturnType<typeof turnOf>
 
-/** All calls of one reply, compared as a set. */
+/** The calls and the results of one reply, each compared as a set. */
 const turnOf = (unit: BatchUnit) => ({
   unit,
   failed: Array.from(unit.results, ({ entry }) => errorOf(entry.event)).every((error) => error !== null),

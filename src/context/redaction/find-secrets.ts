@@ -18,7 +18,8 @@ export type ReportHit = (start: number, end: number, secret: string, rank: Rank)
 export type Finder = (text: string, report: ReportHit) => void
 
 /**
- * Returns ascending, disjoint ranges of secrets, outside of masks. Decodes one level of encoding. O(length).
+ * Returns ascending, disjoint ranges of secrets outside of masks, even under one level of encoding.
+ * O(length).
  */
 export function findSecrets(text: string, finders: readonly Finder[]): Hit[] {
   const hits: Hit[] = []
@@ -91,8 +92,8 @@ const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
 /**
- * Finds each secret unchanged, with other line endings, with `+` for spaces, and in base64 (the hit is the whole
- * encoded text).
+ * Finds each secret unchanged, with other line endings, with `+` for spaces, and in base64. A hit in base64
+ * is the whole encoded text.
  */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()

@@ -14,9 +14,9 @@ const OPENING = '[redacted'
 export type Masker = (secret: string) => string
 
 /**
- * Returns a function that masks a secret as `[redacted]`, or with a key as `[redacted:0123456789abcdef]`, 64
- * bits of the secret's HMAC-SHA-256. Without the key, nobody can check a guess of the secret. Different keys
- * produce different masks. Precomputes masks of `secrets`. O(length).
+ * Returns a function that masks a secret as `[redacted]`, or with a key as `[redacted:0123456789abcdef]`. The
+ * digits are 64 bits of the secret's HMAC-SHA-256. Without the key, nobody can check a guess of the secret.
+ * Different keys produce different masks. Precomputes masks of `secrets`. O(length).
  */
 export function masker(key: Uint8Array | null, secrets: readonly string[] = []): Masker {
   if (key === null) return () => `${OPENING}]`

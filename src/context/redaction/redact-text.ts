@@ -53,7 +53,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** Returns a sealed text; null if it contains a literal secret, because with a mask it would be useless. */
+/** Returns an encrypted text; null if it contains a literal secret, because a mask would make it useless. */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 
@@ -83,10 +83,7 @@ type TextRange = readonly [start: number, end: number]
 
 interface Level {
   readonly isList: boolean
-  /**
-   * The current key of an object, before and after redaction; empty until the next key is read. A list has
-   * the key of its parent.
-   */
+  /** The object's current key, original and redacted; no items between keys. A list has its parent's keys. */
   keys: readonly string[]
   readonly uniqueKey: (masked: string) => string
 }
@@ -129,7 +126,7 @@ function jsonKeys(text: string): ReadonlySet<string> {
   return keys
 }
 
-/** Redacts a token. Null if it is sealed and stays unchanged. */
+/** Redacts a token. Returns null if it is encrypted and stays unchanged. */
 function redactToken(token: string, level: Level | undefined, rules: RedactionRules): string | null {
   if (!token.startsWith('"')) {
     const mask = redactNumber(token, rules)

@@ -134,7 +134,7 @@ type Treatment =
   | 'name'
   /** JSON text that stays JSON. */
   | 'arguments'
-  /** Kept, or null if it contains a literal secret. */
+  /** Encrypted text: kept, or null if it contains a literal secret. */
   | 'sealed'
   /** Each text and number is masked whole. */
   | 'secret'
@@ -274,7 +274,7 @@ function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => bo
  * Returns the same object if it has no secret, else a frozen copy. Masking twice changes nothing. O(size).
  *
  * Ids, references, kinds, roles, times, enums, token ids, and the names of required fields do not change. So
- * the log keeps its view, its pairs of call and result, and its status, and events and JSON arguments remain
+ * the log keeps its view, its status, and its pairs of calls and results. Events and JSON arguments remain
  * valid. A signature covers the whole reply. So a masked reply loses all its signatures, its
  * `encrypted_content` becomes null, and only the kinds of its `parts` are kept. For a reply of several events
  * use `redactLog`; a redacting store does this within one append.
