@@ -43,10 +43,10 @@ export function readCodex(records: readonly SessionRecord[]): Session {
 }
 
 /**
- * Returns the records of a Codex rollout after the records of the earlier rollout that it continues, up to the
- * position where it was resumed or forked. The earlier rollout can continue another one. Line numbers continue
- * across the rollouts. Returns `records` unchanged if they continue no rollout. O(records).
- * @param find returns the records of the rollout with a thread id. Null: the history stays incomplete
+ * Joins a Codex rollout with the earlier rollout that it continues. Returns the earlier records, up to the
+ * position where the thread was resumed or forked, and then `records`. The earlier rollout can continue another
+ * one. Line numbers continue across rollouts. Returns `records` if they continue no rollout. O(records).
+ * @param find returns the records of a thread's rollout, or null; after null, the history stays incomplete
  * @example
  * const raw = '{"type":"session_meta","payload":{"id":"t1"}}'
  * const records = [{ line: 1, raw, value: JSON.parse(raw) }]

@@ -40,7 +40,7 @@ export function describeFailure({ error, seed, path, facts }: FailingCase): stri
 /**
  * Throws an error that describes the failing case of fast-check; does nothing if the property held.
  * @param factsOf returns the log of the smallest failing case, for an error without a log
- * @throws Error with the described failure, and the original error as its cause.
+ * @throws Error that describes the failure, with the original error as its cause.
  * @example
  * const details = fc.check(fc.property(legalLog(), (facts) => void replay(facts)), { numRuns: 3 })
  * throwIfFailed(details, ([facts]) => facts)

@@ -10,8 +10,8 @@ import { always, weighed } from './shape.ts'
 import { anyText } from './text.ts'
 
 /**
- * Generates any log: events and undecodable lines in any order, with any parents. Usually 0 to 40 facts, at
- * most 120.
+ * Generates logs of events and undecodable lines, in any order and with any parents. A log usually has 0 to 40
+ * facts, and at most 120.
  * @example
  * fc.assert(fc.property(hostileLog(), facts => replay(facts).log.entries.length === facts.length))
  */

@@ -62,7 +62,7 @@ export interface ConformanceOptions {
   readonly parts?: readonly ConformancePart[]
   /**
    * `quick` omits large data and runs a fifth of the random trials, for development. Default: `whole`,
-   * which adapters must pass.
+   * which every finished store must pass.
    */
   readonly size?: 'whole' | 'quick'
   /** Whole names of cases that the store is known to fail, each with the reason. */
@@ -75,7 +75,7 @@ export interface ConformanceCase {
   /** The reason why the case is skipped, or null. */
   readonly skipped: string | null
   /**
-   * Runs the case on its own store. Rejects if the store breaks the contract; does nothing if it is skipped.
+   * Runs the case on its own store. Rejects if the store breaks the contract; a skipped case does nothing.
    */
   run(): Promise<void>
 }

@@ -59,8 +59,8 @@ const modelReply = ({ tools = {}, endless = false }: ScriptOptions): fc.Arbitrar
 const ENDS = ['truncated', 'paused', 'refused', 'filtered', 'failed'] as const
 
 /**
- * Generates scripts of a model: parallel calls, invalid JSON arguments, unknown tools, thinking between
- * texts, every kind of ending, streams cut at any byte, failing requests. Shrinks to fewer and simpler turns.
+ * Generates scripts with parallel calls, invalid JSON arguments, unknown tools, thinking between texts, every
+ * kind of ending, streams cut at any byte, and failing requests. Shrinks to fewer and simpler turns.
  * @example
  * const script = scriptedModel({ tools: { add: fc.record({ a: fc.integer(), b: fc.integer() }) } })
  * const [turns] = fc.sample(script, 1)

@@ -470,7 +470,7 @@ export interface ServerCase {
   readonly name: string
   readonly laws: readonly string[]
   readonly skipped: string | null
-  /** Runs the case on new conversations. Rejects with the broken law; does nothing when skipped. */
+  /** Runs the case on new conversations. Rejects with the broken law; a skipped case does nothing. */
   run(): Promise<void>
 }
 

@@ -2,7 +2,7 @@
 
 import type { Model, ModelPart, ModelTurn, RequestBody } from '../../messages/model.ts'
 
-/** Reply of a scripted model to one request, after `wait` milliseconds. */
+/** A scripted model's reply to one request, or the failure of the request, after `wait` milliseconds. */
 export type ScriptedTurn = ModelTurn & { readonly wait?: number }
 
 /** A tool call of a scripted model. */
