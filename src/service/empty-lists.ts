@@ -1,4 +1,4 @@
-/** Endpoints of unsupported features. Their responses are empty. OpenHands web pages call them on every load. */
+/** Endpoints of unsupported features, with empty responses. OpenHands web pages call these on every load. */
 
 import { type Operation, operationsIn, type Route } from './http/operation.ts'
 

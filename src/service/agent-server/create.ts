@@ -148,7 +148,7 @@ async function recordOf(
   const runs = (body.initial_message ?? null) !== null
   const begins = runs || ((confirmation_policy ?? null) !== null && 'policy')
   const parent = await findParent(engine.store, body.parent_conversation_id ?? null)
-  // These fields are stored with the conversation, so they count towards its maximum size.
+  // These fields are stored with the conversation, so they count towards the maximum size of the start request.
   const shownFields = { workspace, confirmation_policy }
   return {
     title: body.title ?? null,

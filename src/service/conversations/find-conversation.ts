@@ -65,7 +65,7 @@ export async function findConversation(
   return (await store.getConversation(plainId(id))) ?? store.getConversation(dashedId(id))
 }
 
-/** Returns the record of a public conversation, or null. Makes the same number of store calls in both cases. */
+/** Returns the record of a public conversation, or null. Both results take the same number of store calls. */
 export async function findPublicConversation(
   store: Pick<Store, 'getConversation'>,
   id: string,

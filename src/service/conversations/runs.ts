@@ -234,7 +234,7 @@ export class Runs {
       else await this.join(request.conversation, request.from, reserved.job)
       return request
     } catch (error) {
-      // The event may have been appended: the next check of the job finds it.
+      // The event may have been appended. The next check of the job finds out.
       if (isOfService(error)) reserved.job?.abandon()
       else await this.#forget(reserved.job)
       throw error
@@ -344,7 +344,7 @@ export class Runs {
     const { onFailure, store } = this.#options
     const lease = await store.getLease(id)
     if (lease !== null && !expired && lease.expiresAt > Date.now()) return false
-    // Without a lease, another library wrote the status `running`.
+    // If the status is `running` but there is no lease, another library wrote the status.
     const state = await conversation.state()
     if (this.possible && lease !== null && hasUnfinishedRun(state)) {
       try {

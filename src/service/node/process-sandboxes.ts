@@ -71,9 +71,9 @@ export function processSandboxes(options: ProcessSandboxesOptions): SandboxProvi
   const specOf = (specId: string): ProcessSpec | undefined => specs.find(({ id }) => id === specId)
   const hasCommand = (specId: string): boolean => specOf(specId)?.command !== null
   const isPaused = (id: string): boolean => {
-    // Without a stored state, the folder may not belong to a sandbox, so it does not count as paused.
+    // A folder without a stored state may not belong to a sandbox, so it does not count as paused.
     const state = live.get(id)?.state ?? stateOf(readClaim(folderOf(id)), false)
-    // A closed provider refuses commands for another reason.
+    // A closed provider refuses commands with its own error.
     return !closed && state.status === 'PAUSED'
   }
 

@@ -354,7 +354,7 @@ function trackUpgrades(
   stopping: () => boolean,
 ): ReadonlySet<Duplex> {
   const sockets = new Set<Duplex>()
-  // A server without an upgrade listener serves all requests as they are.
+  // A server without an upgrade listener serves upgrade requests as plain requests.
   if (upgrade === undefined) return sockets
   server.on('upgrade', (request, socket, head) => {
     if (request.headers.upgrade?.trim().toLowerCase() !== 'websocket')

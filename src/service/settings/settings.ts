@@ -59,7 +59,7 @@ export class Settings {
   /**
    * Changes the settings, and returns them with their secrets.
    * @param check called with the settings before the change
-   * @throws HttpProblem 400 if a masked secret of a list matches none stored, 404 for an unknown profile,
+   * @throws HttpProblem 400 if a masked secret of a list matches no stored secret, 404 for an unknown profile,
    *   409 if secrets cannot be stored or were encrypted with another key, 422 if a stored secret would be
    *   sent to another address; the error that `check` throws.
    */

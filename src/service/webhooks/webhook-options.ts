@@ -72,7 +72,7 @@ export function checkWebhook(options: WebhookOptions): Webhook {
   ) {
     throw invalid('The `url` of a webhook must be an http or https URL without a user name or password.')
   }
-  // A query may contain a token, so it is not part of messages.
+  // The query may contain a token, so error messages omit it.
   const name = `${parsed.origin}${parsed.pathname}`
   const { id = name } = options
   if (secret.length < 16) throw invalid(`The secret of webhook ${name} must have at least 16 characters.`)

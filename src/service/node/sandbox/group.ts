@@ -137,7 +137,7 @@ export class Group {
   }
 }
 
-/** Whether a process group that can be signalled is alive. On Linux, a group of zombies is not alive. */
+/** Whether a process group that can be signalled has a live process. On Linux, zombies do not count as live. */
 async function isAlive(group: number): Promise<boolean> {
   if (process.platform !== 'linux') return true
   for (const pid of await readdir('/proc')) {
