@@ -19,8 +19,8 @@ export type Decoded =
 
 /**
  * Decodes a value as an event. Returns a deep-frozen copy with the same fields, or the issues of an invalid
- * value (see also {@link withDefaults} and {@link loadValue}). Never throws, and never changes its input (law
- * E). O(size).
+ * value. Never throws, and never changes its input (law E). O(size). See also {@link withDefaults} and
+ * {@link loadValue}.
  * @example
  * decodeEvent({ kind: 'PauseEvent', id: 'p1' }) // { ok: true, event: { kind: 'PauseEvent', id: 'p1' }, warnings: [] }
  */
@@ -42,7 +42,7 @@ export function decodeLine(text: string): Decoded {
 
 type Parsed = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly issue: Issue }
 
-/** Parses JSON. The issue omits the message of `JSON.parse`, which may quote a secret. */
+/** Parses JSON. The issue of invalid JSON omits the message of `JSON.parse`, which may quote a secret. */
 export function parseLine(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue }
@@ -69,7 +69,7 @@ function decodeFrozen(value: JsonValue): Decoded {
   const problems = eventChecks.get(kind)?.(value)
   if (problems === undefined) return failedDecode([kindIssue(kind)])
   if (problems.length > 0) return failedDecode(toIssues(problems, value))
-  // The schema has proved the type.
+  // The schema has checked that the value is an event.
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
@@ -91,7 +91,7 @@ const SURPLUS = 'Unknown field. It stays in the log and in exports, and no reque
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** Checks an action or observation. Wrong fields cause only warnings (law E3): its schema may be newer. */
+/** Checks an action or observation. Wrong fields cause only warnings (law E3): a newer program may have written them. */
 function payloadWarnings(kind: JsonValue | undefined, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')
   if (kind === 'ObservationEvent') return misfitsOf(event['observation'], observationChecks, 'observation')

@@ -54,7 +54,7 @@ export function copyJson(value: unknown): JsonCopy {
 }
 
 /**
- * Deep-freezes a value from `JSON.parse` in place; -0 becomes 0, because JSON text drops its sign.
+ * Deep-freezes a value from `JSON.parse` in place; -0 becomes 0, because `JSON.stringify` drops its sign.
  *
  * Returns issues for what no event can contain: nesting beyond {@link MAX_DEPTH}, and numbers that overflow
  * to infinity. If there is an issue, the value is only partly frozen: discard it. Never throws, at any depth.
@@ -157,7 +157,7 @@ function copyPlainObject(object: object, depth: number, budget: { values: number
   const out: Record<string, JsonValue> = {}
   for (const key in object) {
     const property = Object.getOwnPropertyDescriptor(object, key)
-    // Inherited, or a getter, which is not called.
+    // The property is inherited, or is a getter, which must not be called.
     if (property === undefined || !('value' in property) || key === '__proto__') return undefined
     if (property.value === undefined) continue
     const item = copyPlain(property.value, depth - 1, budget)

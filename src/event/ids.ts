@@ -7,7 +7,7 @@ export const ROOT = '__root__'
 
 /**
  * Pattern of a legal id: 1 to 200 characters of well-formed Unicode, no control characters, not {@link ROOT}
- * (design D19). It has no property escapes, so validators in other languages can read it from a JSON Schema.
+ * (design D19). It has no `\p{…}`, so validators in other languages can read it from a JSON Schema.
  */
 // oxlint-disable-next-line no-control-regex -- the pattern rejects control characters
 export const LEGAL_ID = /^(?!__root__$)[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,200}$/u

@@ -1,4 +1,4 @@
-/** Only `setOwn` changes its argument. */
+/** Functions on JSON values. Only `setOwn` changes its argument. */
 
 import type { JsonObject, JsonValue } from './shapes.ts'
 
@@ -24,7 +24,7 @@ export function parseJson(text: string): JsonValue | undefined {
   }
 }
 
-/** Returns the first index from `low` that fits, else `high`. If one fits, all later ones must fit. */
+/** Returns the first index from `low` that fits, else `high`. If an index fits, all later indices must fit. */
 export function firstIndex(low: number, high: number, fits: (index: number) => boolean): number {
   while (low < high) {
     const middle = (low + high) >>> 1
@@ -123,7 +123,7 @@ export function quoteEnd(text: string, from: number): number {
 
 /** Visits the tokens of JSON text, except true, false and null, until `visit` returns false. */
 export function eachJsonToken(text: string, visit: (token: string, index: number) => boolean | void): void {
-  // Each call has its own pattern, because `visit` may read a string that is JSON itself. The pattern matches
+  // Each call creates a pattern, because `visit` may call this function for nested JSON. The pattern matches
   // only the opening quote of a string, because long matches overflow the stack of a JavaScript engine.
   const tokens = /["{}[\],:]|-?\d[\d.eE+-]*/g
   for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {

@@ -22,9 +22,9 @@ const SPACE = String.raw`[\s\\nrt]*`
 const QUOTE = String.raw`(?<!\\)(?:\\*["']|\\+u002[27])`
 
 /**
- * The secret inside a text with JSON (a completion's log, a call's arguments, a quarantined line), at any
- * quoting level. If the text ends inside the secret, or the secret is a list or object, the rest of the text
- * is masked, because a pattern cannot find the end of a list.
+ * The secret inside a text with JSON (an LLMCompletionLogEvent, a call's arguments, a quarantined line), at
+ * any quoting level. If the text ends inside the secret, or the secret is a list or object, the rest of the
+ * text is masked, because a pattern cannot find the end of a list.
  */
 const SECRET_IN_TEXT = new RegExp(
   String.raw`(${NAME}${QUOTE}${SPACE}:${SPACE}?)(?:(${QUOTE})[^]*?(?:(?<!\\)\2|$)|[[{][^]*$)`,

@@ -1,4 +1,4 @@
-/** Lines that cannot be decoded: stored and exported byte for byte, and decoded again after an upgrade. */
+/** Lines that cannot be decoded. They are stored and exported byte for byte, and decoded again after an upgrade. */
 
 import { isLegalId } from './ids.ts'
 import type { Issue } from './issues.ts'
@@ -11,7 +11,7 @@ export interface Quarantined {
   readonly quarantined: true
   readonly raw: string
   readonly issues: readonly Issue[]
-  /** The line's id, if it is legal and `parent_id` can be read. A line with a new id is in the tree. */
+  /** The line's id, if it is legal and `parent_id` can be read. A line whose id is new is in the tree. */
   readonly id?: string
   readonly parent_id?: string | null
   readonly event_kind?: string

@@ -30,13 +30,13 @@ export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(
  * no record if the first event's `after` is true. Logs of other producers have no records.
  */
 export interface ReplyRecord {
-  /** Id of HEAD when the model was called; true if HEAD is this event's parent; null if HEAD was empty. */
+  /** Id of HEAD when the model was called; true if it is this event's parent; null if HEAD was empty. */
   readonly after?: string | true | null
   readonly grammar?: GrammarName
   readonly model?: string
   /**
-   * The requested model. Recorded only if the reply has parts that no other model accepts, and the provider
-   * returned no name, or a name that differs from the requested one in more than a date.
+   * The requested model. Recorded only if the reply has parts that no other model accepts, and the response's
+   * model name is missing, or differs from the requested name in more than a date.
    */
   readonly requested_model?: string
   /** Digest of the request's system prompt and messages. `prefix` and `tools` exist only if a part is signed. */
@@ -66,7 +66,7 @@ export interface ReplyRecord {
   readonly output?: true
   /** Data that the provider returned but accepts in no request, such as sources, citations and ratings. */
   readonly metadata?: JsonObject
-  /** By how much the reply changes the number of waiting calls of the provider's tools. Omitted if 0. */
+  /** Change in the number of waiting calls of the provider's own tools. Omitted if 0. */
   readonly waits?: number
   /** Id of the provider's container in which calls of its tools wait. The next request contains this id. */
   readonly container?: string

@@ -39,7 +39,7 @@ export const jsonObject = () =>
 
 export const maybeText = () => z.exactOptional(z.nullable(z.string()))
 
-/** An integer. zod would report that a number is required; this message requires an integer. */
+/** An integer. Without `error`, zod would report that a number is required, not an integer. */
 export const integer = () => z.int({ error: 'int' })
 
 export const source = () => z.enum(SOURCES)

@@ -14,11 +14,11 @@ interface RuleNode {
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
   find(tree: Tree, id: string): Node | undefined
-  /** Returns the parent of `node`, which cannot be HEAD. May skip ancestors that cannot be HEAD either. */
+  /** Returns the parent of a node that cannot be HEAD. May skip ancestors that cannot be HEAD either. */
   above(tree: Tree, node: Node): Node | null
 }
 
-/** HEAD after an event. `move`: whether the event moved HEAD; `unknown` if its target is unknown. */
+/** HEAD after an event. `move`: whether the event moved HEAD; `unknown` if it moves HEAD to an unknown event. */
 export interface HeadStep<Node> {
   readonly head: Node | null
   readonly move: 'none' | 'made' | 'unknown'

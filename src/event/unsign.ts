@@ -47,8 +47,7 @@ function barePart(part: JsonValue): JsonValue {
 }
 
 /**
- * Removes signatures. Block i gets the text `texts[i]`, or else keeps its own text. A block without its
- * own text gets its masked data as text.
+ * Removes signatures. Block i gets the text `texts[i]`, else its own text, else its masked `data`.
  */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],

@@ -34,7 +34,7 @@ function upcaster(
   })
 }
 
-/** Stems of class names by tool name, where the stem is not the tool's name in PascalCase. */
+/** Stem of a tool's class names, by tool name. Tools whose stem is their name in PascalCase are not listed. */
 const STEMS: Readonly<Record<string, string>> = {
   execute_bash: 'Terminal',
   str_replace_editor: 'FileEditor',
@@ -116,7 +116,7 @@ function withKind(payload: JsonObject, event: JsonObject, part: 'action' | 'obse
   return names === undefined ? payload : { ...payload, kind: names[part] }
 }
 
-/** Makes `content` of terminal output. Does not set `is_error`: an exit code is not an error of the tool. */
+/** Makes `content` from terminal output. Does not set `is_error`: an exit code is not an error of the tool. */
 function printed(observation: JsonObject): JsonObject {
   const { kind, content, stdout = null, stderr = null } = observation
   if (kind !== 'TerminalObservation' || content !== undefined) return observation
@@ -203,7 +203,7 @@ function liftTool(tool: JsonObject): JsonObject {
   )
 }
 
-/** Returns the merged parts, or `object` if two parts share a key. */
+/** Returns the merged parts. If two parts have the same key, returns `object` unchanged. */
 function mergeFields(object: JsonObject, ...parts: readonly JsonObject[]): JsonObject {
   const entries = parts.flatMap((part) => Object.entries(part))
   const joint = Object.fromEntries(entries)

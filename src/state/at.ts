@@ -49,7 +49,7 @@ export function entryOf(log: Log<Checkpoint>, eventId: string): Checkpoint {
 export function listLeavesIn(log: Log): Entry[] {
   const known = columnarLength(log)
   const marks = new Uint8Array(log.entries.length)
-  // The log has parents before children, so a parent is marked as END first, and as INNER by its child.
+  // A parent precedes its children in the log, so it is marked as END first, and later as INNER by a child.
   const mark = (seq: number, above: number) => {
     marks[seq] = END
     if (above >= 0) marks[above] = INNER

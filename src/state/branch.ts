@@ -72,7 +72,7 @@ export function activatedSkillsIn(branch: Branch): string[] {
  * for a Condensation O(listed ids · log view).
  * @param log the log before the entry
  * @param replyIndex index from `replyPlace`; null for the end of the view
- * @param completed the background call of the branch that the entry completes, or null
+ * @param completed the branch's background call that the entry completes, or null
  */
 export function foldBranch(
   branch: Branch,

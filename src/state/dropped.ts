@@ -13,7 +13,7 @@ export function listDroppedResultsIn(branch: Branch): DroppedResult[] {
   const undecided = dropped.filter(({ reason }) => reason === null).map(({ entry }) => entry)
   const firsts = firstCalls(undecided)
   return dropped.map(({ entry, reason }) => {
-    // The result names no action. It is a duplicate if a call before it on the path has its tool call id.
+    // The result has no action id. It is a duplicate if an earlier call on the path has its tool call id.
     const isSecond = (firsts.get(toolCallIdOf(entry)) ?? Infinity) < entry.seq
     return { id: entry.id ?? '', reason: reason ?? (isSecond ? 'duplicate_result' : 'orphan_result') }
   })

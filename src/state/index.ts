@@ -1,4 +1,4 @@
-/** The entry `colloquy/state`: the reducer, the state that it folds, and functions that read it. */
+/** The entry `colloquy/state`: the reducer, the `State` that it returns, and functions that read a state. */
 
 export { stateAt, switchTo } from './at.ts'
 export type { Branch } from './branch.ts'

@@ -169,7 +169,7 @@ export function viewEvents(state: State): IterableIterator<ViewItem> {
 }
 
 /**
- * Returns the batches of calls that wait for a tool result, in order. Such a batch is not in the view (U4).
+ * Returns the tool batches that contain a call without a result, in order. They are not in the view (U4).
  * O(units).
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }

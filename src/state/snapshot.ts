@@ -71,7 +71,7 @@ function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
   return last?.entry === checkpoint ? whyDropped(log, last) : null
 }
 
-/** Part of a snapshot: part 0 is the head, the others are chunks of the log. Complete chunks never change. */
+/** Part of a snapshot: part 0 is the state, the others are chunks of the log. Complete chunks never change. */
 export interface SnapshotPart {
   readonly part: number
   readonly bytes: Uint8Array
@@ -200,7 +200,7 @@ export function canReduce(state: State, fact: Fact): boolean {
   if (log.index.columns === null) return true
   const entry = placeFact(log, fact, conversationId)
   const head = headAfter(log, entry).head
-  // The new entry itself has no checkpoint yet.
+  // The new entry itself needs no loaded state: `reduce` computes it.
   const isLoaded = (index: typeof head) =>
     index === null || index === entry || !(index instanceof SnapshotEntry) || index.hasBranch
   return isLoaded(entry.parent) && isLoaded(head)
@@ -227,7 +227,7 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
     const first = index * size
     const bytes = byNumber.get(index + 1)
     const chunk = bytes === undefined ? null : Chunk.open(CHUNK_LABEL, bytes)
-    // The head has the seal of every chunk, so parts of different logs or states do not match.
+    // The head part has the seal of every chunk, so parts of different logs or states do not match.
     if (chunk === null || !isEqualSeal(chunk.seal, seal)) return null
     if (chunk.first !== first || chunk.size !== size || chunk.count !== Math.min(size, length - first))
       return null

@@ -1,4 +1,4 @@
-/** Failures of a summariser. They are recorded, so that the summariser is not called at every step. */
+/** Failures of a summariser. They are recorded, so that a failing summariser is not called at every step. */
 
 import type { ConversationStateUpdateEvent } from '../event/types.ts'
 import { isObject } from '../event/json.ts'

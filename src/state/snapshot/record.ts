@@ -15,7 +15,7 @@ import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
 
-/** A unit as JSON, with positions for entries. Only a summary stores `first`; it is derived for other units. */
+/** A unit as JSON, with positions for entries. `first` is stored for summaries, and derived for other units. */
 type UnitRecord =
   | readonly ['message', rank: number, seq: number, completes?: number]
   | readonly [
