@@ -27,7 +27,7 @@ interface SandboxLease {
   /** End of the lease, in epoch milliseconds; then another machine may start the sandbox again. */
   readonly until: number
   readonly status: SandboxState['status']
-  /** The machine that has the files, if its lease expired and another machine restarted the sandbox. */
+  /** The machine that has the files, if its lease has expired and a different machine restarted the sandbox. */
   readonly lostOn?: string
 }
 

@@ -268,7 +268,7 @@ export class StartTasks {
   }
 
   /**
-   * Starts a task. Yields the task whenever its status changes, until it is over or this process stops.
+   * Starts a task. Yields the task whenever its status changes, until the task is over or this process stops.
    * @throws as `create`.
    */
   async follow(request: StartRequest): Promise<AsyncGenerator<StoredTask, void, undefined>> {

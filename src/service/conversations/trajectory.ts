@@ -35,7 +35,7 @@ export const FLAT: Layout = {
 }
 
 /**
- * Returns a zip of `meta` and all events, which is written while it is sent. Omits lines that are not events.
+ * Returns a zip of `meta` and all events, written while it is sent. Omits lines that are not events.
  * @throws HttpProblem 413 if the log has more events than a zip can have files.
  */
 export function trajectory(store: Store, record: ConversationRecord, meta: object, layout: Layout): Response {

@@ -551,8 +551,8 @@ interface UpgradeRequest {
 }
 
 /**
- * Unauthenticated sockets. At the maximum, a new socket evicts the oldest one of the address with the most
- * sockets. So a flood of sockets from one address evicts only sockets of this address.
+ * Unauthenticated sockets. At the maximum, a new socket evicts the oldest socket of the address with the
+ * most sockets. So a flood of sockets from one address evicts only sockets of this address.
  */
 class Unauthenticated {
   readonly #limit: number
