@@ -43,7 +43,7 @@ export interface BackgroundWork {
    * Resolves only after the step has ended, so do not await it in the step.
    */
   readonly report: (progress: ProgressReport) => Promise<void>
-  /** Completes the call when the promise settles; a rejection completes it as failed. */
+  /** Completes the call when the promise settles. If the promise rejects, the outcome is `failed`. */
   readonly completeWith: (result: PromiseLike<CallCompletion>) => void
 }
 
@@ -173,7 +173,7 @@ async function complete(
       await replica.commit((state) => decideComplete(state, actionId, content, outcome), { depends: true })
       return
     } catch (error) {
-      // Another caller completed it, or nothing is left to complete.
+      // Another caller has completed the call, or the call is no longer working.
       if (signal.aborted || hasCode(error, 'unknown_call')) return
       if (tries === TRIES) throw error
       await pause(delayAfter(tries, { retryDelay: 30, maxRetryDelay: 2_000 }), signal)
@@ -184,7 +184,7 @@ async function complete(
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
-  // On another branch the update needs that branch's tip as its parent. State updates never move HEAD.
+  // If the call is on another branch, that branch's tip is the parent. This update does not move HEAD.
   const value = { ...progress, action_id: actionId }
   return [{ ...updateEvent(PROGRESS_KEY, value), ...(tip !== null && { parent_id: tip.id }) }]
 }

@@ -217,10 +217,10 @@ export class Conversation {
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly AppendedEvent[]> {
     checkOptionNames(options, 'working')
-    // Another process may hold the run: its lease exists until the run has ended.
+    // The run may be in another process. A run has a lease until it ends.
     const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
-    // A run with a lease records each start, so its calls without that record had no effect.
+    // A run with a lease records the start of each call, so a call without this record had no effect.
     const stopped = await this.#decide((state) =>
       leased
         ? decideInterrupt(state, true, callsOfRun(state))
@@ -397,8 +397,8 @@ export class Conversation {
    * Use `for await` on the returned promise to read every event and delta from the call of `run` until the
    * run ends. This includes events of other writers. Leaving the loop does not stop the run.
    * @throws ColloquyError `already_running` (with `owner` and `expiresAt` of the other run's lease), unless
-   *   `wait` is set; `lease_lost`; `empty_view` without a message or call; `invalid_argument`; the store's
-   *   errors. An error of the step is not thrown: it ends the run in `error`.
+   *   `wait` is set; `lease_lost`; `empty_view` if there is no message and no call; `invalid_argument`; the
+   *   store's errors. An error of the step is not thrown: it ends the run in `error`.
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create()

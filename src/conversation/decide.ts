@@ -44,11 +44,11 @@ export function decidePause(state: State, live = false): Event[] {
     : []
 }
 
-/** Whether a run in any process may be waiting for working calls. It holds no lease meanwhile. */
+/** Whether a run in any process may be waiting for working calls. A waiting run holds no lease. */
 export const isSettling = ({ header, branch }: State): boolean =>
   header.status === 'finished' && pendingCallCount(branch.workingCalls) > 0
 
-// The fold leaves the status `finished`, and the next completion would start the model again.
+// Without the update, the status would stay `finished`, and the next completion would start the model again.
 const stopped = (state: State, stop: Event): Event[] =>
   isSettling(state) ? [stop, statusUpdate('paused')] : [stop]
 
@@ -85,8 +85,8 @@ const isInterrupted = (head: Entry): boolean =>
   eventKindOf(head) === 'InterruptEvent' || (head.event !== null && replyOf(head.event)?.interrupted === true)
 
 /**
- * Returns the event that ends a pause; empty without a pause. The status becomes idle, or finished if there
- * is nothing to answer, for example because the final reply arrived during the pause.
+ * Returns the event that ends a pause; an empty list without a pause. The status becomes idle, or finished if
+ * there is nothing to answer, for example because the final reply arrived during the pause.
  * @example
  * decideResume(replay([{ kind: 'PauseEvent' }]))[0].value // 'idle'
  */
@@ -188,7 +188,7 @@ export function decideNavigate(state: State, eventId: string | null): Event[] {
 export function decideRestart(state: State): Event[] {
   const prompt = state.branch.systemPrompt
   let entry: Entry | null = prompt
-  // Other events need no new branch: a result follows its call, and the latest system prompt stays.
+  // Other kinds of events need no new branch: a result follows its call, and the latest system prompt stays.
   while (entry !== null && !LEFT_BY_RESTART.has(eventKindOf(entry))) entry = entry.parent
   if (prompt === null || entry === null) return decideNavigate(state, prompt?.id ?? null)
   const { id: _id, timestamp: _time, parent_id: _parent, ...copy } = prompt.event

@@ -81,7 +81,7 @@ export class EngineContext {
   #oversized: string | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
-  /** Lease owners of this engine's runs, by conversation. At most one has the lease; the others wait. */
+  /** Lease owners of this engine's runs, by conversation. One owner of a set has the lease; the others wait. */
   readonly #running = new Map<string, Set<string>>()
   readonly #work = new Set<Promise<unknown>>()
   #uses = 0
@@ -199,7 +199,7 @@ export class EngineContext {
 
   /**
    * Deletes a conversation and its children; with `dryRun`, only counts them.
-   * @param options null: counts only the deleted conversations and items
+   * @param options if null, the report counts only conversations and items
    * @param visited ids to skip; the deleted ids are added
    */
   async deleteCounted(
@@ -212,7 +212,7 @@ export class EngineContext {
     let report = EMPTY_REPORT
     const deleteChildren = async (): Promise<void> => {
       for (const child of await this.track(this.children(id)))
-        // Records may name each other as parents.
+        // Two records may name each other as parents.
         if (!visited.has(child.id))
           report = addReports(report, await this.deleteCounted(child.id, options, visited))
     }
@@ -223,13 +223,13 @@ export class EngineContext {
     const replica = (busy ?? this.#idle.get(id))?.open ?? null
     const epoch = replica?.epoch
     const existed = await this.track(this.store.deleteConversation(id))
-    // At once, because the id can be used again. With a new epoch, the replica has the new conversation.
+    // Leave at once: the id can be used again. With a new epoch, the replica has the new conversation.
     if (replica?.epoch === epoch) replica?.leave()
     // A replica that is still opening may have read the deleted conversation.
     if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
     // A run may have opened a subagent before it noticed the deletion.
     await deleteChildren()
-    // Also when nothing was deleted: an earlier delete may have failed here.
+    // Needed even if nothing was deleted: an earlier call may have failed at this step.
     const items = await this.track(dropShared(this.store, id))
     const counts = existed ? { ...counted, conversations: 1 } : EMPTY_REPORT
     return addReports(report, { ...counts, items })
@@ -307,7 +307,7 @@ export class EngineContext {
     if (cached.users > 0 || this.#busy.get(id) !== cached) return
     const { open } = cached
     if (open?.isDue === true) {
-      // Later, so that the caller gets its result first. The size is computed after bodies are evicted.
+      // Settle later: the caller gets its result first. The size is computed after bodies are evicted.
       setTimeout(() => void open.settle().then(() => this.#rest(id, cached)), 0)
       return
     }

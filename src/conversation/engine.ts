@@ -183,7 +183,7 @@ export function createEngine(options: EngineOptions): Engine {
     leaseTtl = DEFAULT_LEASE_TTL,
     blobs,
   } = options ?? {}
-  // First: the error of createEngine(store) must be about the store, not about unknown options.
+  // Checked first: the error of createEngine(store) must be about the store, not about unknown options.
   if (typeof store?.append !== 'function')
     invalidArgument('store', 'must be a store, such as `memoryStore()`')
   checkOptionNames(options, 'store clock newId cacheBytes shareReplies leaseTtl blobs')

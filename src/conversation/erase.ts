@@ -21,8 +21,8 @@ interface PlannedReplacement extends Replacement {
 
 /**
  * Returns the replacements that erase an event. The event gets a placeholder. The rest of the event's reply,
- * and all later replies on the event's branches, lose their signed parts, because a provider rejects signed
- * reasoning if earlier text has changed, and lose their digests. O(events).
+ * and all later replies on the event's branches, lose their signed parts and digests, because a provider
+ * rejects signed reasoning if earlier text has changed. O(events).
  * @param state with all bodies
  */
 export function planErasure(state: State, id: string): PlannedReplacement[] {

@@ -60,8 +60,8 @@ export function planFork(state: State, from?: string): ForkPlan {
   const end = anchorOf(entryOf(state.log, from))
   const branch = branchOf(end)
   const path = pathToEntry(end)
-  // In a copy without its call, a result would end another call (U3). In a copy without the event after which
-  // it was requested, a reply would move (U10).
+  // Without its call in the copy, a result would end another call (U3). Without the event after which it was
+  // requested, a reply would move in the view (U10).
   const refersElsewhere =
     end !== null &&
     ([...branch.dropped].some((dropped) => namesEventOffPath(state, end, dropped)) ||
@@ -104,8 +104,8 @@ function mayApprove(entry: Entry): boolean {
 }
 
 /**
- * Returns the results and status events that end a copy, and its status. Approvals in the copied log do not
- * apply to the copy: a `waiting_for_confirmation` status revokes them.
+ * Returns the results and status events that end a copy, and the copy's status. Approvals in the copied log
+ * do not apply to the copy: a `waiting_for_confirmation` status revokes them.
  */
 function endOf(
   state: State,

@@ -1,4 +1,4 @@
-/** The entry `colloquy/engine`: the live conversation that a server holds. */
+/** The entry `colloquy/engine`: the engine, its conversations, and their runs. */
 
 export type { BackgroundWork, CallCompletion, ProgressReport, ResumeWork } from './background.ts'
 export { Conversation, type Run, type RunItem, type SendOptions } from './conversation.ts'

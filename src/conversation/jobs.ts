@@ -261,7 +261,7 @@ export class JobWorker<T extends object> {
       } catch (error) {
         this.#report(error)
       } finally {
-        // In the same turn of the event loop as the last check of `isStale`, so that no wake is lost.
+        // Deleted in the same turn of the event loop as the last check of `isStale`, so that no wake is lost.
         if (this.#running.get(id) === running) this.#running.delete(id)
       }
     }

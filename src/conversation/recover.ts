@@ -39,7 +39,7 @@ export function recover(context: EngineContext, id: string, unheld = false): Pro
       await lease.release()
       return { outcome: events.length > 0 ? 'recovered' : 'not_running', events }
     } catch (error) {
-      // An expired lease lets the next recovery find the run, and shows that it recorded each start.
+      // An expired lease lets the next recovery find the run, and shows that the run recorded each start.
       await (hadLease ? lease.abandon() : lease.release())
       throw error
     }

@@ -142,7 +142,7 @@ export class Replica {
     return this.#writer
   }
 
-  /** Incremented when the log was replaced, as after a database restore. */
+  /** Incremented when the log is replaced, as after a database restore. */
   get epoch(): number {
     return this.#epoch
   }

@@ -201,8 +201,8 @@ class Share {
         const after = cursor === null ? {} : { after: cursor }
         const page = reset === true ? null : await store.feed({ shard: number, limit, ...after })
         if (page?.reset === true) {
-          // The reset is stored before it is delivered: otherwise the shard's next owner might continue after
-          // a handler has dropped everything.
+          // Store the reset before it is delivered: otherwise, after a handler has discarded everything, the
+          // shard's next owner might continue at the old position.
           await this.#startOver(shard, page.next)
           more = true
           continue
@@ -315,7 +315,7 @@ export interface FollowOptions {
   readonly from?: 'start' | 'now'
   /** Maximum number of items per handler call. Default and maximum: 100 (`MAX_PAGE_SIZE`). */
   readonly limit?: number
-  /** Maximum number of concurrent handler calls in this process, each for another shard. Default: 8. */
+  /** Maximum number of concurrent handler calls in this process, each for a different shard. Default: 8. */
   readonly concurrency?: number
   /** Milliseconds until other processes take over a dead process's shards. Default: 15,000. */
   readonly leaseTtl?: number

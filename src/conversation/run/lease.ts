@@ -51,7 +51,7 @@ export async function holdLease(
       if (renewed?.generation === lease.generation) renewedAt = requestedAt
       else {
         lose()
-        // Nobody held the expired lease, so `acquireLease` created a new one, which must expire at once.
+        // The old lease had expired, so `acquireLease` created a new one, which must expire at once.
         if (renewed !== null) await store.acquireLease(conversationId, owner, 1)
       }
     } catch {
@@ -168,7 +168,7 @@ export async function awaitLease(
       if (!hasCode(error, 'already_running')) throw error
       onWait()
       const { expiresAt } = error.data
-      // If the store's clock differs, the lease may still be held. Attempts then become rarer.
+      // If the store's clock differs, the lease may be held after `expiresAt`. Attempts then become rarer.
       pause = expiresAt === previousExpiry ? Math.min(2 * pause, MAX_PAUSE) : MIN_PAUSE
       previousExpiry = expiresAt
       const { status } = (await replica.refresh()).header
@@ -180,7 +180,7 @@ export async function awaitLease(
   }
 }
 
-/** Resolves when the state matches, after `milliseconds`, or on abort. */
+/** Resolves when the state matches, when `milliseconds` have passed, or on an abort. */
 export async function waitWithin(
   milliseconds: number,
   replica: Replica,

@@ -220,7 +220,7 @@ export async function runLoop(
 ): Promise<RunResult> {
   const { store, replica, owner } = parts
   const { leaseTtl, signal, wait = false } = options
-  // A pause or interrupt from now on applies to this run, though it may not have begun.
+  // A pause or interrupt from now on applies to this run, even if the run has not begun.
   const { header, log } = await replica.refresh()
   const { from = log.entries.length } = options
   // If the status is still `running` when this run holds the lease, the run that set it is dead.

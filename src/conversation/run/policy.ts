@@ -9,10 +9,10 @@ export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boole
 const RISKS: readonly unknown[] = ['LOW', 'MEDIUM', 'HIGH']
 
 /**
- * Returns the policy for the value of a `confirmation_policy` update: AlwaysConfirm, NeverConfirm, or
- * ConfirmRisky with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never requires
- * confirmation; an unknown kind always does. An unknown threshold requires it for every known risk. If one
- * call requires it, all calls of its reply wait. A reply whose only call is `finish` or `think` never waits.
+ * Returns the policy that a `confirmation_policy` update sets: AlwaysConfirm, NeverConfirm, or ConfirmRisky
+ * with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never requires confirmation; an
+ * unknown kind always does. An unknown threshold requires it for every known risk. If a call requires
+ * confirmation, its whole reply waits. A reply whose only call is `finish` or `think` never waits.
  * @example
  * const call = { kind: 'ActionEvent', tool_name: 'rm', security_risk: 'HIGH' }
  * toPolicy({ kind: 'ConfirmRisky' })(call, [call]) // true
