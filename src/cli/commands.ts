@@ -34,7 +34,7 @@ interface Option<T = unknown> {
   readonly parse: Parse<T>
   readonly isRepeated?: boolean
   readonly isRequired?: boolean
-  /** Another option of the command, without which this one has no meaning. */
+  /** Name of another option that this option requires. */
   readonly needs?: string
 }
 

@@ -41,7 +41,7 @@ export async function exportConversation({ options }: RequestOf<'export'>, page:
   return page.attempt({ ...about, name: output ?? about.name }, () => withStore(db, { write: false }, write))
 }
 
-/** Reads the log once in advance, because the events of a reply can be on several pages. */
+/** Masks secrets. Reads the log once in advance, because a reply's events can be on several pages. */
 async function redacted(store: Store, record: ConversationRecord): Promise<Source> {
   const rules = redactionRules()
   const masked = new Set<string>()

@@ -353,7 +353,7 @@ async function append(
 
 /**
  * Moves HEAD to the event that the documents record. Only the log decides where HEAD is (design D7), so the
- * move is an event, the same at each import.
+ * move is an event. The event is the same at each import.
  */
 async function moveHead(
   store: Store,
@@ -420,8 +420,8 @@ const newReport = (file: string, form: Source['form'], { id, notes }: Plan) => (
   ...newProblems(),
   repairs: new Map<keyof typeof REPAIRS, Tally>(),
   /**
-   * Where base_state.json moves HEAD (null: before every event), and whether this import added the event that
-   * moves it. The whole is null if the log has no such event.
+   * `value` is HEAD in base_state.json (null: before every event). `added` is whether this import added the
+   * event that moves HEAD there. Null if the log has no such event.
    */
   head: null as { readonly value: string | null; readonly added: boolean } | null,
   notes: [...notes],

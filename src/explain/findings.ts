@@ -76,7 +76,7 @@ interface WrittenRequest {
 /** Both treatments of replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
-/** Returns the writer, with `replace` or `append`, that removes signed parts from fewer replies. */
+/** Returns a writer with `replace` or `append`, whichever removes signed parts from fewer replies. */
 function sentOf(
   state: State,
   grammar: GrammarName = DEFAULT_GRAMMAR,

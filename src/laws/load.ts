@@ -12,7 +12,7 @@ import type { Checkpoint, State } from '../state/state.ts'
 /** One item of a log: a line, a fact, or the result of `loadLine`. */
 export type LogItem = string | Fact | Loaded
 
-/** Decodes facts again, because the checks rely on their types. `loadValue` reports getters that throw. */
+/** Loads an item. Decodes facts again, because checks rely on their types. `loadValue` reports throwing getters. */
 export const loadItem = (item: unknown): Loaded =>
   typeof item === 'string' ? loadLine(item) : (attempt(() => loadedFrom(item), null) ?? loadValue(item))
 

@@ -54,7 +54,7 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
   return openTree('zip', await openZip(name, isNeeded), null)
 }
 
-/** Whether a file is all white space; false for an unreadable one, whose error is reported later. */
+/** Whether a file is all white space; false for an unreadable file, whose error is reported later. */
 export async function isBlankFile(name: string): Promise<boolean> {
   try {
     const begun = await begin(fileChunks(name))
@@ -108,7 +108,7 @@ export function errorPosition(text: string): string {
   }
 }
 
-/** Opens a text with one event a line. Reads a `.json` file, an array, or an object on several lines whole. */
+/** Opens a text. Streams lines, but reads a `.json` file, an array or an object on several lines as a whole. */
 async function openText(extension: string, begun: Begun): Promise<Opened> {
   const isJsonFile = extension === '.json'
   const [opening] = trimmed(begun.read)
@@ -280,7 +280,7 @@ async function openDirectory(directory: string): Promise<Opened> {
 
 const conversationFolderOf = (path: string): string => folderOf(path).replace(/(^|\/)events$/, '') || '.'
 
-/** Opens the conversation in a tree of files. @throws FileError when it contains none, or several. */
+/** Opens the conversation in a tree of files. @throws FileError for no or several conversations. */
 async function openTree(form: 'directory' | 'zip', tree: FileTree, name: string | null): Promise<Opened> {
   const all = tree.paths.filter((path) => eventNumber(baseOf(path)) !== null)
   // A conversation without events still has its documents.
@@ -321,7 +321,7 @@ async function* readEvents(
     yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
-/** Returns a folder's possible session files, sorted by path; null for a conversation, or if none exist. */
+/** Returns a folder's possible session files, sorted by path. Null if it has none, or is a conversation. */
 export async function sessionFilesIn(name: string) {
   const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
   const isConversation = entries.some(
@@ -338,7 +338,7 @@ export async function sessionFilesIn(name: string) {
   })
 }
 
-/** Finds the file of a Codex rollout by its id, in the `sessions` folders of another rollout or next to it. */
+/** Finds a Codex rollout by its id: in the `sessions` folders that contain the file `other`, or next to it. */
 export async function findRollout(other: string, id: string): Promise<string | null> {
   const folder = dirname(resolve(other))
   const home = /^(.*[\\/])(?:archived_)?sessions(?=[\\/]|$)/.exec(folder)?.[1]

@@ -94,7 +94,7 @@ export interface Source extends Omit<Opened, 'pieces'> {
 
 const DETECTION_RECORDS = 32
 
-/** Streams events; reads a session whole, because a reply may span several lines. @throws FileError */
+/** Streams events, but reads a session as a whole, because a reply may span several lines. @throws FileError */
 export async function openFacts(name: string, from: From | undefined, io: Io): Promise<Source> {
   const { pieces, ...opened } = await openInput(name, io)
   if (opened.sidecarFiles !== null || from === 'events')
@@ -206,9 +206,9 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
 export interface Recording extends Readonly<Problems> {
   /** Id of the conversation; null for a file. */
   readonly conversation: string | null
-  /** Subagents, with the calls that opened them. Subagents in a database are read only if requested. */
+  /** Ids of subagents, and of the calls that opened them. Subagents in a database are read only if requested. */
   readonly subagents: readonly { readonly id: string | null; readonly actionId: string | null }[]
-  /** Subagents with their logs. Subagents in a database are read only if requested. Empty for a file. */
+  /** States of subagents. Subagents in a database are read only if requested. Empty for a file. */
   readonly children: readonly StateTree[]
   readonly form: Form
   readonly session: Session | null
@@ -292,7 +292,7 @@ export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>)
 
 type Log = Pick<Recording, 'state' | 'lines'>
 
-/** Returns the state that `--leaf` or `--at` selects, else the latest. @throws `unknown_event`. */
+/** Returns the state that `--leaf` or `--at` selects, or else the latest state. @throws `unknown_event`. */
 export function selectState(log: Log, options: Options<FileCommand>): State {
   if ('leaf' in options && options.leaf !== undefined)
     return switchTo(log.state, resolveEventId(log, options.leaf))
@@ -302,7 +302,7 @@ export function selectState(log: Log, options: Options<FileCommand>): State {
 
 const LISTED_IDS = 3
 
-/** Finds an event by id, id prefix or line. Returns its id or position, else the typed text. O(n). */
+/** Finds an event by id, id prefix or line. Returns its id or position, or `typed` if no event matches. O(n). */
 export function resolveEvent({ state, lines }: Log, typed: string): string | number {
   if (findEvent(state, typed) !== undefined || typed.endsWith('-summary')) return typed
   const ids = new Set<string>()

@@ -11,7 +11,7 @@ export interface Sink {
   readonly columns?: number | undefined
 }
 
-/** Everything that a command reads from and writes to besides files. */
+/** Everything, besides files, that a command reads or writes. */
 export interface Io {
   readonly stdin: AsyncIterable<Buffer>
   readonly stdout: Sink
@@ -32,7 +32,7 @@ export class OutputError extends Error {
   }
 }
 
-/** Drops output that cannot be written, for work that must not stop half way. */
+/** Returns a sink that drops output that cannot be written, for work that must not stop halfway. */
 export function lasting(sink: Sink): Sink & { readonly failure: () => OutputError | null } {
   let failure: OutputError | null = null
   return {

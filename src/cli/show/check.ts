@@ -40,7 +40,7 @@ export const inWords = (code: string): string => code.replaceAll('_', ' ')
 export const oddities = ({ warnings }: Pick<Problems, 'warnings'>): Problem[] =>
   warnings.map(({ line, ...issue }) => ({ line, what: inWords(issue.type), detail: glimpseIssue(issue) }))
 
-/** Returns the repairs of a recording, except repairs of branches other than the state's. */
+/** Returns the repairs of a recording. Leaves out repairs on other branches than the state's branch. */
 export function repairsOf(recording: Recording, state: State = recording.state): readonly Problem[] {
   const end = recording.lines[state.log.entries.length - 1] ?? 0
   return byLine([
@@ -76,7 +76,7 @@ const logRepairs = ({ lines }: Recording, state: State): Problem[] =>
     return { line: lines[seq] ?? 0, what: inWords(code), detail: glimpse(detail) }
   })
 
-/** Returns the dropped results of all branches. A result before a fork is on several branches, but described once. */
+/** Returns the dropped results of all branches. A result before a fork is on several branches, but returned once. */
 function droppedResults({ lines, state }: Recording, branches: readonly State[]): Map<string, Problem> {
   const results = new Map<string, Problem>()
   for (const branch of branches) {
@@ -121,7 +121,7 @@ export function* showLaws(page: Page, judged: Judged): IterableIterator<string> 
   yield* page.findingRows(rows)
 }
 
-/** Yields one document for all recordings. A log without violations is a suite with one passed case. */
+/** Yields one JUnit document for all recordings. A log without violations is a suite with one passed case. */
 export function* junitOf(judged: readonly Judged[]): IterableIterator<string> {
   const suites = judged.map((one) => ({ name: escaped(one.title), laws: [...byLaw(one)] }))
   const failures = suites.reduce((sum, { laws }) => sum + laws.length, 0)

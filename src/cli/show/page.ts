@@ -22,7 +22,7 @@ import {
   wrapWords,
 } from '../print/text.ts'
 
-/** What a command shows: a recording, and its state at the event of `--leaf` or `--at`, by default the latest. */
+/** What a command shows: a recording, and its state at `--leaf` or `--at`, or else its latest state. */
 export type Subject<Name extends FileCommand> = RequestOf<Name> & {
   readonly recording: Recording
   readonly state: State

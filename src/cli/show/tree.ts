@@ -75,13 +75,13 @@ export interface TreeRow {
   readonly depth: number
   readonly forks: boolean
   readonly onHeadPath: boolean
-  /** Whether a row is a state update without children. It is shown with the row above. */
+  /** Whether a row is a state update without children. Such a row is shown with the row above. */
   readonly isRemark: boolean
 }
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/** Yields rows, in O(n). The child on HEAD's path, or else the largest, is indented like its parent: O(log n) levels. */
+/** Yields rows in O(n). Indents HEAD's ancestor, or else the largest child, like the parent: O(log n) levels. */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []

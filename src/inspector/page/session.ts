@@ -106,7 +106,7 @@ interface Turns {
   readonly turn: number
 }
 
-/** Takes steps in short turns, and reports the last step of each. Returns a function that stops. */
+/** Takes steps in short turns, and reports the last step of each turn. Returns a function that stops the work. */
 export function inTurns<Step, Result>(
   steps: Generator<Step, Result>,
   { after = 0, turn }: Turns,
@@ -123,7 +123,7 @@ export function inTurns<Step, Result>(
   return () => clearTimeout(timer)
 }
 
-/** Opens a log. The caller shows its errors, so it does not use `inTurns`, whose errors nobody receives. */
+/** Opens a log. Does not use `inTurns`, because the caller of `inTurns` receives no errors. */
 export async function openLog(document: LogDocument, tell: (done: number) => void): Promise<Session> {
   const steps = replaying(document)
   for (let begun = performance.now(); ;) {
