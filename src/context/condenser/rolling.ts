@@ -170,9 +170,9 @@ const ROOM = 1 / 4
  * Decides which events of a view to forget, and why, without calling a model. Returns `keep` if the view is
  * within the limits and the log requests no condensation. Returns `refuse` if too little can be forgotten.
  * The first events and the end of the view stay. Together with the summary, they fill about half of the
- * limit, or half of the view if the log requests a condensation. Pending calls always stay, and by default
- * the system prompt and the last user message. The summary is placed after the last forgotten event. If too
- * little would be forgotten, a condensation that the log or the token limit requires can also forget the
+ * limit, or half of the view if the log requests a condensation. Pending calls always stay. By default, the
+ * system prompt and the last user message stay too. The summary is placed after the last forgotten event. If
+ * too little would be forgotten, a condensation that the log or the token limit requires can also forget the
  * first events and the end of the view.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).

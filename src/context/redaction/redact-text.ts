@@ -27,7 +27,7 @@ interface TextOptions {
 /** Redacts a text. Masks all of it if its masks keep creating matches, so that redaction is idempotent. */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
-  // In bytes, patterns would match by chance; a literal secret does not.
+  // In the bytes of a file, patterns would match by chance. Literal secrets do not.
   const isFile = /^data:[^,]{0,100};base64,/i.test(text) || (options.bytes === true && isBase64(text))
   const finders = isFile ? rules.literalFinders : rules.finders
   let redacted = text
@@ -59,7 +59,7 @@ export const redactSealed = (text: string, { literalFinders }: RedactionRules): 
 
 export function redactField(text: string, rules: RedactionRules): string {
   if (!hasText(text) || isMask(text)) return text
-  // If another rule finds a single secret in the value, its mask is used: a secret has one mask everywhere.
+  // If the rules find exactly one secret in the value, its mask is used, so it has one mask everywhere.
   const [hit, ...others] = findSecrets(text, rules.finders)
   return rules.mask(hit !== undefined && others.length === 0 ? hit.secret : text)
 }

@@ -13,8 +13,9 @@ export interface TextFilter {
   /**
    * The user's text. All terms and quoted phrases (`"a phrase"`) must occur; `-term` and `-"a phrase"` must
    * not. Any text is valid. Case, accents and width are ignored. Identifiers in camelCase and snake_case
-   * match whole and by their parts; Chinese, Japanese, Thai and Korean match by any part. Only the first 32
-   * terms and phrases in the first 2,000 characters count. A query that only excludes terms finds nothing.
+   * match whole and by their parts. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese match by any
+   * part. Only the first 32 terms and phrases in the first 2,000 characters count. A query that only excludes
+   * terms finds nothing.
    */
   readonly query: string
   readonly conversation?: string

@@ -11,7 +11,7 @@ import {
 import { attempt } from '../../event/json.ts'
 import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.ts'
 
-/** The kinds of rows: events of one append, a changed record, a deleted conversation. */
+/** The kinds of rows: appended events, a changed record, a deleted conversation. */
 export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 
 /** A row of the feed. Rows never change, so a reader's position is the last row that it has read. */
@@ -25,7 +25,7 @@ export interface FeedRow {
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /** Whether a later row with the change `deleted` was removed. Used only in the first row of a page. */
+  /** Whether the feed removed a later row with the change `deleted`. Used only in the first row of a page. */
   readonly isBehind?: boolean
   readonly log?: number
 }
@@ -89,7 +89,7 @@ export function positionNumber({ after }: Pick<CheckedFeedQuery, 'after'>): numb
 export const checkFeedRows = (rows: number | undefined): number =>
   checkInteger('feedRows', rows, 1, Number.MAX_SAFE_INTEGER, FEED_ROWS, invalidArgument)
 
-/** Milliseconds after which the feed no longer keeps unread rows for a stopped follower. */
+/** Milliseconds for which the feed keeps unread rows for a follower that has stopped: 30 days. */
 export const HOLD_TIME = 30 * 86_400_000
 
 /** Maximum number of rows that a store checks after each deletion, to remove rows of deleted conversations. */
@@ -97,7 +97,7 @@ export const VISITED_ROWS = 2_000
 
 /**
  * Returns, for each shard, the lowest position of its followers (one or two numbers); null for a shard
- * without followers. The feed must keep a shard's rows from its position on. O(items).
+ * without followers. The feed must keep the shard's rows from that position on. O(items).
  * @example
  * heldPositions([])[0] // null
  */

@@ -73,8 +73,8 @@ export function checkLease(owner: string, ttl: number): void {
 }
 
 /**
- * Returns the lease that a request gets, or null while another owner holds a live one. A renewal of a live
- * lease keeps the generation; any other request increases it. O(1).
+ * Returns the lease that a request gets, or null while another owner holds a live lease. A renewal of a live
+ * lease keeps the generation. Any other request increases it. O(1).
  * @param latest the latest lease; null before the first lease, or after a release
  * @param generation number of leases so far
  * @param now milliseconds since 1970

@@ -218,7 +218,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       })
       return row?.appended[0] ?? null
     }
-    // The bytes of long strings are sent only where the server does not have them all.
+    // The bytes of long strings are sent only if the server lacks some of them.
     const answer = await send(NO_PIECES)
     if (answer !== 'blobs') return answer
     const isStreamed = strings.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_SENT

@@ -92,7 +92,7 @@ function toVersion([row]: readonly unknown[]): Version {
 }
 
 /**
- * A name in quotes, for a schema. O(length).
+ * Returns the name of a schema or channel in quotes. O(length).
  * @throws `invalid_id` for a name that is empty or longer than 63 bytes, or contains a NUL, `?`, `$body$` or
  *   `$creation$`. In the store's statements, the last three mark values and functions.
  */

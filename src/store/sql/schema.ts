@@ -30,9 +30,9 @@ interface ColumnTypes {
  * - `lane`: the time and the parent of each lane's first event.
  * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/stores.md
  *   lists them.
- * - `feed`: the changes of all conversations. In PostgreSQL it has a row for each append. In SQLite an
- *   event's `number` is its position in the feed; the event has a row here only after its conversation was
- *   deleted.
+ * - `feed`: the changes of all conversations. In PostgreSQL, the events of one or more appends share a row.
+ *   In SQLite, an event's `number` is its position in the feed. The event has a row here only after its
+ *   conversation was deleted.
  * - `text`: the indexed line of each event that a text search finds; `number` orders the hits.
  *   `log.text_version` is the number of the log's indexed events.
  *

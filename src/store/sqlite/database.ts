@@ -377,7 +377,7 @@ export class Connection {
   }
 
   #prepare(sql: string): Prepared {
-    // SQLite may compile a statement again for each value of a plain `LIMIT ?` or `= ?`, to plan with it.
+    // SQLite may compile a plain `LIMIT ?` or `= ?` again for each value, to use the value in the plan.
     const statement = this.database.prepare(sql.replaceAll(/(LIMIT|[<=>]) \?/g, '$1 +?'))
     statement.setReadBigInts?.(false)
     statement.safeIntegers?.(false)

@@ -404,7 +404,7 @@ function* changeKeys(
   after: Item['keys'],
 ): Work<void> {
   const before = attempt(() => readObject(heldKeys, 'An item', { collection, id }), null)
-  // The row is damaged: searches all of the collection for its keys.
+  // The row is damaged, so the whole collection is searched for its keys.
   if (before === null)
     yield statement('DELETE FROM colloquy_item_key WHERE collection = ? AND id = ?', collection, id)
   for (const [name, value] of Object.entries((before ?? {}) as Item['keys']))
