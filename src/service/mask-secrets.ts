@@ -132,8 +132,8 @@ function shownArguments(list: readonly JsonValue[]): JsonValue[] {
 }
 
 /**
- * A value without secrets. If a text, list, environment or header map contains a secret, the whole text, list
- * or map is removed; other objects lose only their secret fields.
+ * Returns a value without secrets. Removes each text, list, environment and header map that contains a secret.
+ * Removes only the secret fields of other objects.
  */
 export function withoutSecrets(value: JsonObject): JsonObject {
   const open = Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(

@@ -64,8 +64,8 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
 
 /**
  * Returns a check that rejects requests without a valid key. Except for GET and HEAD, the check also rejects
- * cross-origin requests without a key in a header, because any web page could otherwise send requests in the
- * name of its visitor. If the service has no keys, pages of allowed origins may send cross-origin requests.
+ * cross-origin requests without a key in a header. Otherwise, any web page could send requests in the name of
+ * its visitor. If the service has no keys, pages of allowed origins may send cross-origin requests.
  * The check throws HttpProblem 401, 403.
  */
 export function callerCheck(identify: Identify, allows: AllowOrigin): (request: Request) => Promise<Caller> {

@@ -425,8 +425,8 @@ const BASE = 'http://localhost'
 const PATH = /^\/sockets\/(?:(events|session)\/([^/]+)|bash-events)\/?$/
 
 /**
- * Returns the WebSocket side of a service. A service without keys rejects sockets from pages of other origins
- * that are not in `allowOrigins`, because browsers let any page open a socket to this machine.
+ * Returns the WebSocket side of a service. Browsers let any page open a socket to this machine. A service
+ * without keys therefore rejects sockets from pages of other origins, except the origins in `allowOrigins`.
  */
 export function createSockets(
   { live, identify, log, allowOrigin, commands }: Service,

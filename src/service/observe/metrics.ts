@@ -1,6 +1,6 @@
 /**
  * Metrics in the Prometheus format. `prom-client` is not used: it does not limit the series that requests
- * create, and it requires Node modules (`cluster`, `http`, `v8`), while a service can be mounted on any fetch
+ * create. It also requires Node modules (`cluster`, `http`, `v8`), but a service must run on any fetch
  * server.
  */
 
