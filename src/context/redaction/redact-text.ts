@@ -27,7 +27,7 @@ interface TextOptions {
 /** Redacts a text. Masks all of it if its masks keep creating matches, so that redaction is idempotent. */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
-  // In the bytes of a file, patterns would match by chance. Literal secrets do not.
+  // In bytes of a file, patterns would match by chance. Literal secrets do not.
   const isFile = /^data:[^,]{0,100};base64,/i.test(text) || (options.bytes === true && isBase64(text))
   const finders = isFile ? rules.literalFinders : rules.finders
   let redacted = text
