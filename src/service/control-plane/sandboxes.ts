@@ -157,7 +157,7 @@ export class Sandboxes {
     })
   }
 
-  /** Pauses a sandbox; does nothing if it does not run. @throws HttpProblem 404. */
+  /** Pauses a sandbox; does nothing if it does not run. @throws HttpProblem 404 for an unknown sandbox. */
   async pause(id: string): Promise<void> {
     await this.#inTurn(async () => {
       await this.#known(id)
@@ -165,12 +165,12 @@ export class Sandboxes {
     })
   }
 
-  /** Resumes a sandbox; does nothing if it runs. @throws HttpProblem 404, 409. */
+  /** Resumes a sandbox; does nothing if it runs. @throws HttpProblem 404 for an unknown sandbox, 409 as `start`. */
   async resume(id: string): Promise<void> {
     await this.#inTurn(async () => this.#resume(await this.#known(id)))
   }
 
-  /** Ends a sandbox and deletes its files. @throws HttpProblem 404. */
+  /** Ends a sandbox and deletes its files. @throws HttpProblem 404 for an unknown sandbox. */
   async delete(id: string): Promise<void> {
     await this.#inTurn(async () => {
       await this.#known(id)

@@ -42,10 +42,10 @@ export function refuseReserved(id: string | null, field: string): void {
 
 export const formsOf = (id: string): string[] => [...new Set([id, plainId(id), dashedId(id)])]
 
-/** The agent server's form: a UUID in lowercase with dashes; other ids unchanged. */
+/** Returns an id in the agent server's form: a UUID in lowercase with dashes; any other id unchanged. */
 export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-').toLowerCase() ?? id
 
-/** The control plane's form: a UUID in lowercase without dashes; other ids unchanged. */
+/** Returns an id in the control plane's form: a UUID in lowercase without dashes; any other id unchanged. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
 /**

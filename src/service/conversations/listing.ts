@@ -21,7 +21,7 @@ interface Listing {
   readonly limit: number
 }
 
-/** A page that matches `storeFilter`. It may be short or empty and still have a next page. */
+/** Returns a page that matches `storeFilter`. The page may be short or empty and still have a next page. */
 export async function listPage(
   store: Pick<Store, 'listConversations'>,
   storeFilter: ConversationFilter,

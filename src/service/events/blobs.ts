@@ -179,7 +179,7 @@ async function* decodeBase64Parts(first: string, parts: AsyncIterable<string>): 
 const hasTag = (header: string | null, hash: string): boolean =>
   header !== null && header.split(',').some((tag) => ['*', `"${hash}"`, `W/"${hash}"`].includes(tag.trim()))
 
-/** The requested range; `beyond` if it begins after the end; null if the header is not one valid range. */
+/** Returns the requested range; `beyond` if it begins after the end; null if the header is not one valid range. */
 function rangeOf(
   headers: Headers,
   hash: string,
