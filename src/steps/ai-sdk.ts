@@ -27,8 +27,8 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
 /**
  * Returns a step that calls a model through the AI SDK. The step, not the SDK, executes the model's tool
  * calls. The run's policy decides which calls need confirmation.
- * @throws ColloquyError `invalid_argument` if a tool's schema cannot be converted to JSON Schema, if the tool
- *   has `needsApproval`, or if neither `execute` nor the provider executes it.
+ * @throws ColloquyError `invalid_argument` for duplicate tool names, a schema that JSON Schema cannot
+ *   express, a tool with `needsApproval`, or a tool without `execute` that the provider does not execute.
  * @example
  * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-5-5' })
  * typeof step // 'function'
@@ -87,7 +87,7 @@ function ofSdk(tools: AiSdkTools) {
   }
 }
 
-/** Major version of the installed SDK. Assumed to be 7, unless the SDK refused the messages of a request. */
+/** Major version of the installed SDK: 7 until the SDK refuses the messages of a request, then 6. */
 interface Version {
   current: 6 | 7
 }
@@ -95,8 +95,7 @@ interface Version {
 type Stream = AsyncIterable<object>
 
 /**
- * Opens a stream. If the SDK refuses the messages, sends them and all later messages in the format of version
- * 6.
+ * Opens a stream. If the SDK refuses the messages, sends them and all later messages in version 6's format.
  * @throws ColloquyError `invalid_argument` if the SDK refuses both forms.
  */
 async function openStream<R extends { readonly messages: readonly object[] }>(
@@ -122,7 +121,7 @@ async function openStream<R extends { readonly messages: readonly object[] }>(
   return stream
 }
 
-/** Opens a stream, and reads it until it shows whether the SDK refuses the messages. */
+/** Reads an opened stream until it shows whether the SDK refuses the messages. */
 async function openReply(
   opened: Stream | Promise<Stream>,
 ): Promise<{ readonly stream: Stream; readonly refusal: object | null }> {
@@ -218,8 +217,8 @@ export interface AiSdkTool {
   readonly toModelOutput?: unknown
   readonly needsApproval?: unknown
   /**
-   * `provider` for a tool of a provider, which also has the field `isProviderExecuted`. In older versions of
-   * the SDK, `provider-defined`.
+   * `provider` for a provider's tool, or `provider-defined` in older versions of the SDK. Only tools with the
+   * type `provider` have `isProviderExecuted`.
    */
   readonly type?: unknown
   readonly isProviderExecuted?: unknown
@@ -228,7 +227,7 @@ export interface AiSdkTool {
 /** Tools by name, as `streamText` accepts them. */
 export type AiSdkTools = Readonly<Record<string, AiSdkTool>>
 
-/** Converts a tool of the SDK. The tool does not check its arguments, because the SDK has checked them. */
+/** Converts a tool of the SDK. Its arguments are not checked, because the SDK has already checked them. */
 function stepToolOf(name: string, tool: AiSdkTool): StepTool {
   const execute = tool.execute as (args: JsonObject, options: object) => unknown
   const toModelOutput = tool.toModelOutput as ((shown: object) => unknown) | undefined
@@ -250,8 +249,9 @@ function stepToolOf(name: string, tool: AiSdkTool): StepTool {
 }
 
 /**
- * Returns the tool without `execute` and `needsApproval`. @throws ColloquyError `invalid_argument` if nothing
- * would execute the tool, or if the tool needs approval, because the SDK would not request an approval.
+ * Returns the tool without `execute` and `needsApproval`.
+ * @throws ColloquyError `invalid_argument` if nothing would execute the tool, or if the tool has
+ *   `needsApproval`, because the SDK would not request an approval.
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {

@@ -12,8 +12,8 @@ export interface BedrockClient {
 }
 
 /**
- * Options of `bedrockStep`. Other fields are added to the request (`inferenceConfig` …), and the tools of
- * `toolConfig` to the step's tools.
+ * Options of `bedrockStep`. Other fields are added to the request (`inferenceConfig` …). The tools in
+ * `toolConfig` are added to the step's tools.
  */
 export type BedrockStepOptions = ClientStepOptions<BedrockClient>
 

@@ -42,14 +42,14 @@ export interface McpToolOptions {
   /** Returns whether to include a tool of the server. Default: all tools are included. */
   readonly include?: (tool: McpTool) => boolean
   /**
-   * Whether calls are repeated after a crash if the server declares their tool read-only or idempotent. Use
+   * Whether calls of a tool that the server declares read-only or idempotent are repeated after a crash. Use
    * this only for servers that you trust. Default: false.
    */
   readonly trustHints?: boolean
   /**
-   * Whether to use MCP tasks for tools that support them (`execution.taskSupport`). A task is a background
-   * call, which is polled until it ends, even after a crash. Cancelling the call cancels the task. Default:
-   * false. If a tool requires tasks, its calls are always tasks.
+   * Whether to use MCP tasks for tools that support them (`execution.taskSupport`). A task becomes a
+   * background call, and is polled until it ends, even after a crash. Cancelling the call cancels the task.
+   * Default: false. If a tool requires tasks, its calls always use tasks.
    */
   readonly tasks?: boolean
   /** Options of each call and task request, such as `timeout` (the SDK's default is 60 seconds). */
@@ -61,9 +61,10 @@ export interface McpToolOptions {
 const MAX_PAGES = 1000
 
 /**
- * Returns an MCP server's tools, for a step. The model also receives images, audio, resources and structured
- * content of the tools' results. A result with `isError` is an error result. The server checks the arguments.
- * An interrupt aborts `tools/call`. After `notifications/tools/list_changed`, call `mcpTools` again.
+ * Returns the tools of an MCP server, for a step. The model also receives images, audio, resources and
+ * structured content of the tools' results. A result with `isError` is an error result. The server checks the
+ * arguments. An interrupt aborts `tools/call`. After `notifications/tools/list_changed`, call `mcpTools`
+ * again.
  * @throws ColloquyError `invalid_argument` if two tools have the same name, or if the server's list of tools
  *   repeats a cursor or has more than 1,000 pages; any error of the client.
  * @example

@@ -142,7 +142,7 @@ const notExecuted = ({ tool_name, tool_call_id }: ActionEvent, reason: string): 
   error: `The call was not executed: ${reason}${reason.endsWith('.') ? '' : '.'}`,
 })
 
-/** Returns the result, or an error result if the log cannot store it: an executed call needs a result. */
+/** Returns the result. If the log cannot store it, returns an error result: an executed call needs one. */
 function storableResult(call: Call, observation: Observation): CallResult {
   const result = resultWith(call, observation)
   const decoded = decodeEvent(result)
@@ -191,9 +191,9 @@ export interface ClientStepOptions<Client> extends StepOptions {
 interface Provider {
   readonly limits: Limits
   readonly describe: (tools: readonly ToolDescription[], known: SortedTools['known']) => readonly object[]
-  /** Whether a step without tools describes the tools that the history calls. Default: true. */
+  /** Whether a step without tools describes the tools that earlier replies called. Default: true. */
   readonly describesHistory?: boolean
-  /** Writes a request. `rest` has the request's tools, if any, and all options that `StepOptions` lacks. */
+  /** Writes a request. `rest` has the tools, if there are any, and the options that `StepOptions` lacks. */
   readonly write: (
     messages: readonly NeutralMessage[],
     options: WriteOptions,
@@ -211,7 +211,7 @@ export interface SortedTools {
   readonly known: ReadonlyMap<string, StepTool>
 }
 
-/** Checks and sorts tools. @throws `invalid_argument` for equal names, or a schema with no JSON Schema. */
+/** Checks and sorts tools. @throws `invalid_argument` for a duplicate or invalid name or an invalid schema. */
 export function sortTools(listed?: readonly (StepTool | ProviderTool)[]): SortedTools {
   const tools = checkTools('tools', listed)
   const executable = tools.flatMap((tool) => (isStepTool(tool) ? [tool] : (executableOf(tool) ?? [])))
@@ -281,7 +281,7 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
   })
 }
 
-/** Describes tools that the history calls, because some servers reject calls in a request without tools. */
+/** Describes tools that earlier replies called: some servers reject calls in a request without tools. */
 function toolsOfHistory(messages: readonly NeutralMessage[], limits: Limits): readonly ToolDescription[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.tool_calls : []))
   const names = new Set(calls.map(({ name }) => toolName(name, limits.toolNameLength)))
@@ -296,7 +296,7 @@ const EMPTY: readonly NeutralMessage[] = [
   { role: 'user', content: [{ type: 'text', text: OPENING }], name: null },
 ]
 
-/** Calls the model. If the connection fails, yields the content that has arrived, then throws the error. */
+/** Calls the model. If this fails, yields the content that has already arrived, then throws the error. */
 async function* callModel(
   { send, read, collect }: Provider,
   request: object,
@@ -327,7 +327,7 @@ async function* callModel(
 const isStream = (reply: unknown): reply is AsyncIterable<object> =>
   typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply
 
-/** HTTP statuses of an overlong request. A 429 can mention tokens too, but reports a rate limit. */
+/** HTTP statuses of an overlong request. A 429 reports a rate limit, even if it mentions tokens. */
 const STATUSES: readonly unknown[] = [400, 413, 422]
 
 const CONTEXT_CODES: ReadonlySet<unknown> = new Set([
@@ -386,7 +386,7 @@ const NESTED_FIELDS = ['error', 'response', 'data', 'cause', 'lastError'] as con
 
 const DEPTH = 5
 
-/** Returns the error `context_too_long` if an error or stream event reports an overlong request. */
+/** Returns a `context_too_long` error if an error or stream event reports an overlong request, else null. */
 export function tooLong(error: unknown): ColloquyError | null {
   if (hasCode(error, 'context_too_long')) return error
   if (typeof error !== 'object' || error === null) return null

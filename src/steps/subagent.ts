@@ -14,8 +14,8 @@ export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChi
   /** Schema of the arguments. Default: an object with a string `task`. */
   readonly parameters?: StandardSchema | JsonObject
   /**
-   * Returns the child's first message. Default: the argument `task` or, if absent, all arguments as JSON. If
-   * it is blank, the call fails.
+   * Returns the child's first message. Default: the argument `task` or, without it, all arguments as JSON. If
+   * the message is blank, the call fails.
    */
   readonly prompt?: (args: JsonObject) => string
   /** Whether the parent agent continues while the child works. Default: false. */

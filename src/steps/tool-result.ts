@@ -1,4 +1,4 @@
-/** Converts the output of a tool, from any library, to an observation. Never throws. */
+/** Converts the output of any library's tool to an observation. Never throws. */
 
 import { canonicalJson } from '../event/encode.ts'
 import { isPlain } from '../event/freeze.ts'
@@ -113,7 +113,7 @@ const isError = (value: unknown): boolean =>
 const tagOf = (value: unknown): string =>
   attempt(() => Object.prototype.toString.call(value).slice('[object '.length, -1), 'Object')
 
-/** Reads a value as an observation. Returns null for other values, such as JSON with a `kind` of its own. */
+/** Reads a value as an observation. Returns null for other values, even if they have a field `kind`. */
 function observationIn(value: unknown, blocks: Kinds): Observation | null {
   const { kind, content, ...rest } = objectOf(value)
   if (typeof kind !== 'string' || !Array.isArray(content)) return null
@@ -157,7 +157,7 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   }
 }
 
-/** Whether parts repeat the structured content. FastMCP repeats its `result`, and repeats a list item by item. */
+/** Whether parts repeat the structured content. FastMCP repeats its field `result`, or each item of a list. */
 function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
   const texts = new Set(
     content.flatMap((part) => [part, ...valuesOf(objectOf(part)['text'])].map(sortedJson)),
@@ -174,7 +174,7 @@ function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
 const valuesOf = (text: unknown): unknown[] =>
   typeof text === 'string' ? attempt((): unknown[] => [text, JSON.parse(text)], [text]) : []
 
-/** For comparing a text with structured content. Null fields are omitted: FastMCP writes them only there. */
+/** Returns JSON for comparing parts with structured content. Omits null fields, which FastMCP's parts lack. */
 const sortedJson = (value: unknown): string =>
   canonicalJson(mapDeep(value, (each) => (each instanceof Bytes ? each.base64 : (each ?? undefined))))
 
@@ -232,7 +232,7 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
   return readPart(open) !== null || block?.fits(open) === true ? open : null
 }
 
-/** Fields of LangChain's image with an address. */
+/** Fields of LangChain's image parts that have a URL. */
 const URL_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'url',
@@ -284,7 +284,7 @@ function base64In(text: unknown): string | null {
   return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
 }
 
-/** Returns JSON text, then the images and files in the value. The text has the numbers of these parts. */
+/** Returns JSON text, then the images and files in the value. In the text, their numbers replace them. */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
   if (typeof value === 'string') return asPart(filePart(value) ?? value)
   const parts: Content[] = []
@@ -448,7 +448,7 @@ type Built = Readonly<
   Record<string, { readonly prototype: { [Symbol.iterator](): IterableIterator<unknown> } } | undefined>
 >
 
-/** Uses the iterator of the class, because an object's own iterator may never end. */
+/** Reads entries with the iterator of the class, because an object's own iterator may never end. */
 const entriesOf =
   (name: string) =>
   (value: object): unknown => [
@@ -467,7 +467,7 @@ const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map([
   ['File', blobText],
 ])
 
-/** Returns an object unchanged if it has only the tag of a built-in class. */
+/** Converts an object of a built-in class. Returns an object unchanged if it only has such a class's tag. */
 const builtIn = (value: object): unknown => attempt(() => BUILT_IN.get(tagOf(value))?.(value) ?? value, value)
 
 function dateText(value: object): string {

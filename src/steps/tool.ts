@@ -48,7 +48,7 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** The call. A repeatable tool gets the same `id` when it is executed again. */
   readonly call: ActionEvent & { readonly id: string }
-  /** Reports progress of a background call. Absent for other calls. The last `task` is passed to `resume`. */
+  /** Reports progress of a background call. Absent for other calls. `resume` gets the last reported `task`. */
   readonly report?: BackgroundWork['report']
   /** Runs a child conversation of this call. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
@@ -152,7 +152,7 @@ export interface StepTool {
 export interface ProviderTool {
   readonly execute?: StepTool['execute']
   readonly repeatable?: boolean
-  /** Without `execute`, a field of the provider, such as an image's background; else as in `StepTool`. */
+  /** With `execute`, as in `StepTool`. Otherwise a field for the provider, such as an image's background. */
   readonly background?: unknown
   readonly resume?: StepTool['resume']
   readonly parameters?: never
@@ -261,7 +261,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   }
 }
 
-/** Merges alternatives into one object. Follows a reference once; a repetition adds only its required fields. */
+/** Merges alternatives into one object. A repeated reference adds only its required fields. */
 function uniteAlternatives(
   schema: JsonObject,
   root = schema,
