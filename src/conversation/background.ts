@@ -133,7 +133,7 @@ export async function startWork(
         if (!isWorking) return
         await replica.commit((state) => decideProgress(state, call.id, progress), { depends: true })
       })
-      // Marks a rejection as handled: a step does not await it.
+      // Marks a rejection as handled: a step need not await the promise.
       reported.catch(() => undefined)
       return reported
     },

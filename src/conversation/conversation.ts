@@ -356,8 +356,8 @@ export class Conversation {
   /**
    * Ends a dead run: its pending calls get an error as their result, and the status becomes `error`. Does
    * nothing if the status is not `running`, or if a run holds the lease. A dead process holds its lease until
-   * the lease expires. With `unheld`, an expired lease also prevents the recovery; an imported conversation has
-   * no lease. `run` recovers by itself.
+   * the lease expires. With `unheld`, even an expired lease prevents the recovery: only a conversation
+   * without a lease, such as an imported one, is recovered. `run` recovers by itself.
    */
   async recover(options: { readonly unheld?: boolean } = {}): Promise<Recovery> {
     checkOptionNames(options, 'unheld')

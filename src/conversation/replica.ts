@@ -173,11 +173,11 @@ export class Replica {
     const queuedAt = performance.now()
     return this.#inOrder(async () => {
       const { expected = 'any', depends = false, lease, within, failsAfterOutage = false } = options
-      // Otherwise, each commit in the queue would wait for the whole time limit of the store.
+      // Fail at once: otherwise each commit in the queue would wait for the store's whole time limit.
       if (failsAfterOutage && this.#outage !== null && queuedAt < this.#outage.endedAt)
         throw this.#outage.error
       const redecides = depends && expected === 'any'
-      // Prefer to decide on the expected version.
+      // Read new events first, because the decision should be made on the expected version.
       if (depends && expected !== 'any' && versionOf(expected) !== this.#state.log.entries.length)
         await this.#catchUp()
       for (let losses = 0; ; losses += 1) {
@@ -187,7 +187,7 @@ export class Replica {
         try {
           return await this.#append(events, {
             expected: version,
-            // A log that was deleted and created again has other events at the same version.
+            // A log that was deleted and created again can have other events at the same version.
             ...(redecides && { createdAt: this.#createdAt }),
             ...(lease !== undefined && { lease }),
             ...(within !== undefined && { within }),
@@ -334,7 +334,7 @@ export class Replica {
     const isNext =
       added.every(({ seq }, i) => seq === length + i) && length + added.length === appended.version
     try {
-      // Large strings are read back as references.
+      // With `refs`, new events with large strings are read back, with references instead of the strings.
       if (isNext && !(this.blobs === 'refs' && hasLargeString(added))) await this.#fold(added)
       else await this.#catchUp()
       // Other writers may have changed the listed status.

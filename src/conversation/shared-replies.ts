@@ -115,7 +115,7 @@ export class SharedReplies {
       const { current } = this.#parts.replies
       if (current?.isOwn !== true) return this.#removeLater()
       if (await this.#isRead()) await this.#write(current)
-      // A reader may arrive while the model is silent.
+      // Try again later: a reader may arrive while the model is silent.
       else this.scheduleWrite()
     })
   }
@@ -140,7 +140,7 @@ export class SharedReplies {
   #pollAgain(): void {
     const next = this.#parts.schedule(() => {
       void this.poll().then(() => {
-        // Listeners that left and came back during the poll have scheduled another one.
+        // If listeners left and came back during the poll, they have scheduled another poll.
         if (this.#nextPoll === next) this.#pollAgain()
       })
     }, EVERY)

@@ -236,7 +236,7 @@ function endsReply(event: Event | null): boolean {
     case 'MessageEvent':
       return event.source === 'agent'
     default:
-      // Evicted or quarantined.
+      // A null event was evicted or quarantined.
       return event === null
   }
 }

@@ -34,8 +34,8 @@ export interface UIStreamOptions extends UIMessagesOptions {
   /**
    * Starts the run that makes the reply. Called once: when the stream has subscribed, or when it ends before
    * that. The stream ends when the promise settles, with an error if it rejects. If another run makes the
-   * reply, the stream ends with that run. Default: starts no run, and the stream ends when no run is active. A
-   * conversation whose status is `running` without a lease, as after an import, is recovered.
+   * reply, the stream ends with that run. Default: starts no run, but recovers a conversation whose status is
+   * `running` without a lease, as after an import; the stream ends when no run is active.
    */
   readonly run?: () => Promise<unknown>
   /**

@@ -6,7 +6,7 @@ import type { ActionEvent, Event, MessageEvent, ObservationEvent } from './types
 
 export const WORKING = 'WorkingObservation'
 
-/** The first result of a background call. */
+/** The first result of a call whose work continues in the background. */
 export interface WorkingObservation extends Observation {
   readonly kind: typeof WORKING
   /** Any JSON with which another process can continue the work. */
@@ -18,7 +18,7 @@ export type CompletionOutcome = 'done' | 'failed' | 'cancelled' | 'lost'
 
 export const OUTCOMES: readonly CompletionOutcome[] = ['done', 'failed', 'cancelled', 'lost']
 
-/** The call that a message completes. */
+/** In a message that completes a background call: the call, and the outcome of its work. */
 export interface Completes {
   readonly action_id: string
   readonly tool_call_id: string

@@ -79,7 +79,7 @@ class Share {
   #share = 0
   #live = 0
   /**
-   * Time of `performance.now()` until which shards may become free, because the number of processes has
+   * Value of `performance.now()` until which shards may become free, because the number of processes has
    * changed.
    */
   #unsettledUntil = 0

@@ -24,7 +24,7 @@ const NO_CONDENSER = 'A condensation was requested, but the run has no condenser
 /**
  * Calls the condenser, and appends its event if the event still applies. The run ends with an error if the
  * event does not shorten the view, or if the condenser refuses a required condensation or ignores a request.
- * A request in the log that was refused before does not end the run again.
+ * A request that was refused before does not end the run again.
  * @throws the condenser's errors, `invalid_event` for an invalid event.
  */
 export async function condense(run: RunContext, state: State): Promise<Condensing> {

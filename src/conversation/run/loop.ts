@@ -351,7 +351,7 @@ async function runUnderLease(
   }
   const { epoch } = replica
   let seen = Infinity
-  // An interrupt counts once it is in the log, whichever process appended it.
+  // An interrupt takes effect when it is in the log, whichever process appended it.
   const check = ({ header, log }: State): void => {
     for (; seen < log.entries.length; seen += 1) {
       if (log.entries.get(seen)?.event?.kind === 'InterruptEvent') interrupted.abort()
@@ -384,7 +384,7 @@ async function runUnderLease(
     const acquiredAt = lease.lease.expiresAt - options.leaseTtl
     if (!isAbortedEarly) await takeOverWork(acquiredAt, (decide) => add(run, decide))
     const thrown = isAbortedEarly ? undefined : await loop(run, options)
-    // The interrupt's events are in the log before the run returns.
+    // The interrupt's events must be in the log before the run returns.
     await interrupting
     return toResult(run, thrown)
   } finally {
