@@ -155,7 +155,7 @@ export const COMMANDS = {
       if (json && format !== 'json') fail(`--json cannot be combined with --format ${format}`)
     },
     more: [
-      'The exit code is 1 if a line does not load. Notes list smaller faults: repairs of a replay, results that a branch leaves out of its view, payloads that do not fit their kind, and numbers and keys that are lost when JSON is parsed.',
+      'The exit code is 1 if a line does not load. Notes list smaller faults: repairs that a replay makes, results that a branch leaves out of its view, payloads that do not fit their kind, and numbers and keys that are lost when JSON is parsed.',
       'With --laws, checks the log against the laws in properties/laws.md; any server may have written the log. The laws are about the tree, calls and results, the view, the status and recorded replies. Each violation names the law and the line, and describes what a correct server writes. The exit code is 1 if a law is broken.',
       'With --ended, also requires a complete log: every call has a result or waits for a user, and the status is not running.',
       `GRAMMAR is a provider’s message format: ${GRAMMAR_NAMES.join(', ')}. With --grammar, also builds the request in that format, checks it against the provider’s rules, and checks the request prefixes that replies record.`,
@@ -214,7 +214,7 @@ export const COMMANDS = {
     more: [
       'A view of more than N events is cut to about N/2 events; N is 4 or more. If the log requests a condensation, the view is cut to about half of its events. The system prompt, the last user message, pending calls, and up to two events at the start are kept. A batch (the calls of a reply and their results) is kept or removed as a whole. Nothing is written to the log.',
       `TEXT replaces the removed events; the default is “${PLACEHOLDER_SUMMARY}”.`,
-      'With --json, writes {"file","condensation","reason","view_before","view"}: condensation is the event to append, or null; reason is events (more than N), request (the log requests it), not_needed or nothing_to_forget; view_before is the number of events in the view before, and view lists the ids of the events after.',
+      'With --json, writes {"file","condensation","reason","view_before","view"}. condensation is the event to append, or null. reason is events (more than N), request (the log requests it), not_needed or nothing_to_forget. view_before is the number of events in the view before the condensation, and view lists the ids of the events in the view after it.',
     ],
   }),
   convert: viewer({
