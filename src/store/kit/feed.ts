@@ -14,7 +14,7 @@ import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.
 /** The kinds of rows: appended events, a changed record, a deleted conversation. */
 export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 
-/** A row of the feed. Rows never change, so a reader's position is the last row that it has read. */
+/** A row of the feed. Rows keep their positions, so a reader's position is the last row that it has read. */
 export interface FeedRow {
   readonly position: string
   /** A random number. If a restore puts another row at this position, a reader sees another number. */

@@ -48,7 +48,7 @@ export interface ItemPlace {
 const KEY_NAME = /^[a-z][a-z0-9_]{0,39}$/
 const MAX_KEYS = 8
 const MAX_VALUE_LENGTH = 200
-/** Maximum delay in milliseconds, about 30,000 years, that every database can add to its clock. */
+/** Maximum delay in milliseconds: about 30,000 years, which every database can add to its clock. */
 const MAX_DELAY = 1e15
 
 export const mayBeItem = (collection: string, id: string): boolean => isLegalId(collection) && isLegalId(id)

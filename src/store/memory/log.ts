@@ -232,7 +232,7 @@ function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {
   })
 }
 
-/** Returns a test for what the lists do not filter: the text, and whether an entry is on the path. */
+/** Returns a check of the conditions that the lists ignore: the text, and whether an entry is on the path. */
 function fitness(log: MemoryLog, { text, leafId }: CheckedEventFilter): (row: LogRow) => boolean {
   const upTo = new Map(
     (leafId === null ? [] : piecesTo(log, leafId)).map((segment) => [segment.lane, segment.upTo]),

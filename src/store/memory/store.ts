@@ -372,8 +372,8 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * Returns a store in memory, which ends with its process. Tests compare all other stores with it. Each call
- * runs in one turn of the event loop, so no call sees half of another call's work.
+ * Returns a store in memory. Its data is lost when the process ends. Tests compare all other stores with it.
+ * Each call runs in one turn of the event loop, so no call sees half of another call's work.
  *
  * `append` costs O(1) for each fact, or O(log n) if the fact is older than the log's latest fact; `get` O(1);
  * a page of `search` O(log n + limit) at any depth, and more with a text or path filter; `listLeases`

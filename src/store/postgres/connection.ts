@@ -211,7 +211,7 @@ export class Connection {
     return opening
   }
 
-  /** Waits for running calls, then ends its own pool, within the `timeout` of a call. Never rejects. */
+  /** Waits for running calls, then ends the store's own pool, within the `timeout` of a call. Never rejects. */
   async close(lastWork: () => Promise<unknown>): Promise<void> {
     this.#closed = true
     const close = async (): Promise<void> => {

@@ -24,7 +24,7 @@ interface Common {
    * Default: true. If false, or if a pooler drops notifications, the store only polls.
    */
   readonly listen?: boolean
-  /** Milliseconds between polls for changes; ten times as many while notifications arrive. Default: 1,000. */
+  /** Milliseconds between polls for changes, ten times longer while notifications arrive. Default: 1,000. */
   readonly pollInterval?: number
   /**
    * Milliseconds until a call without a response fails with `store_unavailable`; its statement may still
@@ -126,7 +126,7 @@ export const isSubscribing = (client: PostgresClient): client is SubscribingClie
 export const isListening = (client: PostgresClient): client is ListeningClient =>
   'on' in client && typeof client.on === 'function'
 
-/** The SQLSTATE or system code of an error, or an empty string. */
+/** Returns the SQLSTATE or system code of an error, or an empty string. */
 export function codeOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
   return typeof code === 'string' ? code : ''

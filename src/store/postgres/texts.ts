@@ -18,7 +18,7 @@ export const cells = (list: string, row: string, columns: string): string =>
     .map((column, index) => `${list}[${row}][${index + 1}]::${column.split(' ')[1]}`)
     .join(', ')
 
-/** Creates the index, and functions that write texts at unused positions (see `textPlace`). */
+/** Creates the index, and a function that writes a text at an unused position (see `textPlace`). */
 export const textStatements = (schema: string): string[] => [
   `CREATE INDEX text_words ON ${schema}.text USING gin (${WORDS})`,
   `CREATE FUNCTION ${schema}.write_text(

@@ -360,7 +360,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
 
 const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 
-/** A list key's column and value; null for tags, which have their own rows. */
+/** Returns a list key's column and value; null for a tag, because tags are in their own table. */
 export function keyColumn([name, value]: ListKey):
   | readonly [column: string, value: string | number | null]
   | null {

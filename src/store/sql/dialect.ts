@@ -22,7 +22,7 @@ export interface Statement {
 
 /**
  * A change of a row, and effects that are applied together with this change. If `row` returns no row, nothing
- * else happens. Effects select from `changed`, which holds that row; they do not see each other's changes and
+ * else happens. Effects select from `changed`, the returned row. They do not see each other's changes, and
  * must touch different rows.
  */
 export interface Change {

@@ -173,7 +173,7 @@ const COUNT = statement('count(*) AS count')
 const WITH_EVENT = statement('CROSS JOIN colloquy_event AS e ON e.number = w.number')
 const [EVENT, WALKED] = [statement('e'), statement('w')]
 
-/** Names the index on position, so that SQLite uses it and never sorts. */
+/** Returns the reads of a range. Names the index on position, so that SQLite uses it and never sorts. */
 function rangeStatements(form: RangeForm, range: EventRange, columns: Statement): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane, low, high } = range
@@ -430,8 +430,9 @@ const SHARD = `(${WEIGHTS.map(
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
- * Reads a limited number of rows from a position, because an index of shards would slow down every append.
- * Returns the row at this position and the rows of a shard (null: of all shards), up to a second limit.
+ * Visits a limited number of rows from a position: there is no index of shards, which would slow down
+ * appends. Returns the row at this position and the rows of a shard (null: of all shards), up to a second
+ * limit.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log

@@ -100,7 +100,7 @@ class Poll {
     this.#seen = seen
   }
 
-  /** Wakes watches of conversations that changed since a position. Every change that wakes has a row. */
+  /** Wakes watches of conversations that changed since a position. Each such change has a row in the feed. */
   async #wakeSince(from: FeedPosition): Promise<void> {
     const { position } = from
     const values = [position, position, MAX_NEWS + 2, position, null, MAX_NEWS + 2]

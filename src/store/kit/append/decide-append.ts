@@ -76,7 +76,7 @@ export function pathSegments(leaf: LaneOrigin, parentOf: (lane: number) => LaneO
   return segments
 }
 
-/** The end of a log, which determines how the next entry is placed. Stored in the conversation's row. */
+/** The end of a log, which determines how the next entry is placed. Stored in the log's row. */
 export interface LogTip {
   readonly version: number
   /** The entry that is HEAD; null if HEAD is empty. */

@@ -230,8 +230,8 @@ const MAX_WIDENED = 6
 const millisOf = (time: bigint): bigint => (time - (((time % 1000n) + 1000n) % 1000n)) / 1000n
 
 /**
- * Returns a position in the index for a text: its millisecond, then `seq` and a random part. If another text
- * has the position, try again with the next `attempt`, which chooses at random from a wider range.
+ * Returns a text's position in the index, from its millisecond, `seq` and a random part. If another text has
+ * the position, try again with the next `attempt`, which chooses at random from a wider range.
  */
 export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   const range = Number(PER_MILLI) * 4 ** Math.min(attempt, MAX_WIDENED)
