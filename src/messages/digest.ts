@@ -24,7 +24,7 @@ export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
 
 /**
  * Digests of texts, keyed by the object of the log that contains the text. A lookup also compares the text,
- * because a grammar or an option can change the text of an object.
+ * because the text that is sent for an object depends on the grammar and the options.
  */
 const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 

@@ -124,7 +124,7 @@ const READERS: Readonly<Record<string, (part: JsonObject) => Reading | null>> = 
   'image-data': ({ data, mediaType }) => dataReading(data, mediaType),
   'image-url': ({ url }) => imageReading(url),
   media: ({ data, mediaType }) => dataReading(data, mediaType),
-  // MCP, in tool results.
+  // The form of MCP, in tool results.
   audio: ({ data, mimeType }) => (isText(mimeType) ? dataReading(data, mimeType) : null),
   resource: readResource,
   resource_link: readResourceLink,

@@ -138,7 +138,7 @@ function recordOf(
     message.reasoning_content !== null ||
     message.thinking_blocks.length > 0 ||
     fieldsOf(message).reasoning.length > 0
-  // Only the model of such a reply gets all of it.
+  // Only the model that wrote such a reply gets all of it back.
   const isSpecific =
     ownDigest !== null ||
     reasons ||
@@ -269,8 +269,8 @@ type OrderedPart = FieldRef | { readonly other: JsonObject }
 /**
  * Unites repeated calls. Of two calls with the same id, the more complete call is kept, with further fields
  * of both, because a repeated call can lack its signature. In OpenAI Responses, the id alone identifies a
- * call. Elsewhere, servers reuse ids, so a repeated call must also have the same tool, and the same arguments
- * unless one of the two calls has none. O(parts).
+ * call. In other grammars, servers reuse ids. There, a repeated call must also have the same tool and, if
+ * both calls have arguments, the same arguments. O(parts).
  */
 function uniteCalls(parts: readonly ReplyPart[], { origin }: Limits): readonly ReplyPart[] {
   const calls = parts.filter((part) => part.is === 'call')
@@ -314,7 +314,7 @@ function orderParts(parts: readonly ReplyPart[], places: ReadonlyMap<ReplyPart, 
 }
 
 /**
- * A reasoning item is stored with the next call that has no reasoning item yet, or with the message if the
+ * Stores each reasoning item with the next call that has no reasoning item yet, or with the message if the
  * reply has no calls. Items that remain are stored as whole parts.
  */
 function placeReasoning(parts: readonly ReplyPart[], calls: number) {
@@ -493,7 +493,7 @@ export const replyPart = {
 /** Key of the outcome of an incomplete stream. It is a symbol, because JSON cannot contain one. */
 export const BROKEN = Symbol('broken')
 
-/** `fields`: a response in which all of these are missing or empty is not a reply, but another form of error. */
+/** Returns a reader of replies. A response in which all `fields` are missing or empty is read as an error. */
 export const replyReader =
   <Raw extends object>(
     limits: Limits,
@@ -502,7 +502,7 @@ export const replyReader =
   ) =>
   (reply: Raw, options?: ReadOptions): Reply => {
     if (options !== undefined) checkOptionNames(options, 'request state tools')
-    // A client returns a page as text if its address is not the address of an API.
+    // If a client has a wrong base URL, it returns a web page as text.
     const raw: RawObject & { readonly [BROKEN]?: ReplyOutcome } =
       typeof reply === 'string' ? { error: clipped(reply) } : objectOf(reply)
     const isReply = fields.some((field) => [raw[field] ?? []].flat().length > 0)
@@ -578,7 +578,7 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
     else if (result !== null) {
       const { text, isError: is_error } = result
       const content = [{ type: 'text' as const, text }]
-      // The action has no id yet.
+      // The action's event has no id yet.
       const action_id = call.id
       const observation = { kind: 'ToolObservation', content, is_error }
       results.push({ kind: 'ObservationEvent', ...ends, action_id, observation })
@@ -637,7 +637,7 @@ function reasonAgainst(
   return input === null ? 'its arguments are not a readable JSON object' : null
 }
 
-/** Makes an action. Its own `kind` replaces an argument `kind`, which remains only in the call's text. */
+/** Makes an action. Its `kind` replaces an argument of this name, which remains only in the call's text. */
 function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
   const kind = tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name)
   return { ...input, kind }

@@ -73,7 +73,7 @@ export function requestCache(): RequestCache {
       const writer = untyped as RequestWriter<object, object, object>
       const { onPrefix, ...options } = allOptions as WriteOptions
       const [first] = messages
-      // The ids of a caller's function cannot be undone.
+      // Ids that a caller's function made cannot be undone.
       if (first === undefined || writer.limits.callIds !== undefined) return null
       const key = JSON.stringify([writer.limits.grammar, options, [...(writer.refused ?? [])]])
       const all = requests.get(first) ?? []
@@ -101,7 +101,7 @@ function rewind(
   let common = 0
   // Unlike `===`, `Object.is` does not read the objects' headers; each read would be a cache miss.
   while (common < end && Object.is(settled[common], messages[common])) common += 1
-  // Results belong to the reply before them.
+  // Skips points directly before a result, which belongs to the reply before it.
   const last = points.findLastIndex(
     (each) => each.settled <= common && messages[each.settled]?.role !== 'tool',
   )
@@ -259,7 +259,7 @@ function sharedPrefix(one: Units, other: Units): number {
   const others: Node<Unit>[] = other.tree === null ? [] : [other.tree]
   let index = 0
   for (;;) {
-    // The last nodes of both begin at the index.
+    // The last nodes of both versions begin at the index.
     const [node, otherNode] = [rest.at(-1), others.at(-1)]
     if (node === undefined || otherNode === undefined) break
     if (node === otherNode) {

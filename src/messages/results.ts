@@ -11,7 +11,7 @@ import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withRepl
 import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
-/** Functions that return what the model sees, for observation kinds where this is more than `content`. */
+/** Functions that return what the model sees, for kinds of observations that have more than `content`. */
 const PROJECTIONS: Readonly<Record<string, (observation: Observation) => readonly Content[]>> = {
   TerminalObservation: terminal,
   BrowserObservation: browser,
@@ -115,7 +115,7 @@ const toolCall = /* @__PURE__ */ memoize(
 const REJECTED = 'User rejected the action'
 
 /**
- * Writes a result, with the call's `tool_call_id`: a result matched by its `action_id` can have another.
+ * Writes a result, with the call's `tool_call_id`: a result matched by its `action_id` can have another one.
  * The middle of texts over `maxLength` UTF-16 units is removed. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {

@@ -87,7 +87,7 @@ export const listOf =
     judge?.list(shape, value) ??
     (Array.isArray(value) && value.length >= minimum && value.every((item) => shape(item)))
 
-/** An object with any keys. No judge accepts it: only the AI SDK has maps, and it has no rules. */
+/** An object with any keys. Rules cannot check it: only the AI SDK has maps, and the AI SDK has no rules. */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value): value is Record<string, T> =>

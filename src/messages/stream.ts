@@ -155,7 +155,7 @@ export interface DeltaField {
 /** Fields of deltas, by their path in the delta. */
 export type DeltaFields = Readonly<Record<string, DeltaField>>
 
-/** Adds a delta. A field of it that is not in `fields` extends the block's field of the same name. */
+/** Adds a delta. If a field of the delta is not in `fields`, it extends the block's field of the same name. */
 export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields): StreamingDeltaEvent[] {
   const add = (path: string, value: unknown): StreamingDeltaEvent[] => {
     const known = Object.hasOwn(fields, path) ? fields[path] : undefined

@@ -8,7 +8,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const TEXT_TYPE =
   /^(?:text\/|message\/|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|xml|yaml)(?:$|;)|application\/(?:yaml|toml|ndjson|jsonl|jsonlines|json-lines|javascript|ecmascript|typescript|sh|sql|graphql|csv|markdown)(?:$|;)|(?:application\/(?:octet-stream|x-[\w.-]+|vnd\.ms-excel)|video\/mp2t)?$)/i
 
-/** Windows labels CSV files as Excel, and browsers label TypeScript files as video. */
+/** Whether a file may be text. Windows labels CSV as Excel, and browsers label TypeScript as video. */
 export const isTextFile = (mediaType: string | null): boolean => TEXT_TYPE.test(mediaType ?? '')
 
 export function decodeBase64(base64: string): Uint8Array {

@@ -306,7 +306,7 @@ function completionsOf(path: readonly PathEntry[]): Map<string, TimelineCompleti
 }
 
 /**
- * Returns the progress reports whose parent is on the path and for which the call was working at that parent.
+ * Returns the progress reports whose parent is on the path, if the report's call was working at that parent.
  * The reports themselves are usually not on the path. O(entries).
  */
 function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {

@@ -28,7 +28,7 @@ export function callIds(
   newMap: NewMap = () => new Map(),
 ): (logId: string, isWhole?: unknown) => string {
   const used = newMap<true>()
-  // Counted by stem, so that two counters never collide, however ids were cut.
+  // The next number of each stem. Ids that are cut to the same stem share a counter, so they cannot collide.
   const numbers = newMap<number>()
   return (logId, isWhole) => {
     const limit = isWhole === true ? undefined : form.maxLength

@@ -43,7 +43,7 @@ const fileData = byType({ data: { data: base64 }, text: { text: visibleText }, r
 
 const file = { type: oneOf('file'), mediaType, filename: optional(text) }
 
-/** A user's file. Only here, the SDK accepts an address as a string; elsewhere it requires a URL object. */
+/** A user's file. Its address can be a string; in other messages, the SDK requires a URL object. */
 const userFile = record({ ...file, data: either([fileData, base64, webUrl]), ...options })
 
 const custom = record({ type: oneOf('custom'), ...options })
@@ -114,7 +114,7 @@ export const KINDS = {
   'tool-approval-response': { in: 'about', side: 'assistant' },
 } as const satisfies Kinds
 
-/** The SDK passes ids, names and images to any provider, so the strictest limits apply. */
+/** The SDK passes ids, names and images to any provider, so the limits of the strictest provider apply. */
 export const LIMITS: Limits = {
   ...THINKING_LIMITS,
   grammar: 'ai-sdk',
@@ -137,8 +137,8 @@ export const LIMITS: Limits = {
 
 /**
  * Returns a part's provider data, or null. Like a signature, the data is sent only while the reply's prefix
- * is unchanged, because it can contain ids of items that the provider refuses without the reasoning before
- * them.
+ * is unchanged, because the data can contain ids of items, and the provider refuses an item without the
+ * reasoning before it.
  */
 export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
   const options = sentMore(more, LIMITS.more[kind])?.['providerOptions']

@@ -90,7 +90,7 @@ function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject 
 const isAbout = ({ type, citations }: RawObject): boolean =>
   citations !== undefined || type === 'source' || stringOf(type).startsWith('tool-approval-')
 
-/** False for texts and reasoning that are empty and have no provider data: the SDK omits them too. */
+/** False for an empty text or reasoning part without provider data, which the SDK omits, too. */
 const isVisible = (part: RawObject): boolean =>
   (part['type'] !== 'text' && part['type'] !== 'reasoning') || part['text'] !== '' || optionsOf(part) !== null
 
@@ -163,8 +163,8 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
 }
 
 /**
- * Reads reasoning. Anthropic's signature or redacted data is in a thinking block if no other provider data
- * exists. Otherwise all provider data is stored in `more`.
+ * Reads reasoning. If the only provider data is Anthropic's signature or redacted data, returns a thinking
+ * block. Otherwise all provider data is stored in `more`.
  */
 function reasoningPart(thinking: string, more: JsonObject | null): ReplyPart {
   const options = objectOf(more?.['providerOptions'])
@@ -232,7 +232,7 @@ const TEXT_EVENT = /^(text|reasoning)-(start|delta|end)$/
 const WHOLE_PART =
   /^(?:custom|source|(?:reasoning-)?file|tool-(?:call|result|error|approval-(?:request|response)))$/
 
-/** Metadata of an unfinished part is dropped, because only the last metadata has all encrypted reasoning. */
+/** Metadata of an unfinished part is dropped: only its last metadata has all of its encrypted reasoning. */
 const DELTAS: DeltaFields = {
   text: { to: 'text', as: 'text' },
   providerMetadata: { to: 'providerMetadata', as: 'value', onlyWhole: true },

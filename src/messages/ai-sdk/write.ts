@@ -20,7 +20,7 @@ import type {
 } from './blocks.ts'
 
 /**
- * Writes messages for the AI SDK, which are valid for any log (law M). If they begin with system messages,
+ * Writes messages for the AI SDK. They are valid for any log (law M). If they begin with system messages,
  * pass `allowSystemInMessages` to the SDK, or pass the system messages separately as its `instructions`.
  * Provider data, and thinking with Anthropic's signature, are sent only while their reply's prefix is
  * unchanged. Unsigned thinking is sent as a reasoning part without provider data; so is the
@@ -159,7 +159,7 @@ const blockOf = /* @__PURE__ */ blockWriter<AiSdkPart>(
       : { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } },
 )
 
-/** Writes a result's piece. A web image is in a user message already: a result would need a URL object. */
+/** Writes a piece of a result. A web image was moved to a user message: here it would need a URL object. */
 const resultPart = (piece: Piece): AiSdkResultPart =>
   piece.type === 'image' && piece.image.from === 'web'
     ? { type: 'text', text: piece.image.url }

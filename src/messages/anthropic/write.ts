@@ -20,7 +20,7 @@ import {
 } from './blocks.ts'
 
 /**
- * Writes the system prompt and the messages of a Messages request, which are valid for any log (law M). A
+ * Writes the system prompt and the messages of a Messages request. They are valid for any log (law M). A
  * reply is sent back unchanged, with its thinking byte for byte, while everything before the reply is
  * unchanged. After a change before the reply, the reply is sent without signed parts. Unsigned thinking is
  * sent back to its model if `signs` is false. Adjacent messages with the same role are merged. The first
@@ -219,8 +219,8 @@ function timeOf(piece: Piece): CacheTime | null {
 type Cite = (block: AnthropicBlock) => AnthropicBlock
 
 /**
- * Makes a request's documents agree on citations, which the provider requires on all documents or on none.
- * The first document decides, so that a longer history changes no earlier block. O(1) per block.
+ * Enables citations for all documents of a request or for none, as the provider requires. The first document
+ * decides, so that a longer history changes no earlier block. O(1) per block.
  */
 const citing =
   (state: AnthropicState): Cite =>

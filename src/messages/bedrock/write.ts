@@ -14,7 +14,7 @@ import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockResultBlock }
 const FILE_TEXT = '[A file:]'
 
 /**
- * Writes the system prompt and the messages of a `Converse` request, which are valid for any log (law M).
+ * Writes the system prompt and the messages of a `Converse` request. They are valid for any log (law M).
  * Signed reasoning is sent back only while its reply's prefix is unchanged. Unsigned reasoning and cache
  * marks are left out. For models other than Claude and Nova, images are moved from results to a user message.
  * For an image that has only a URL, a placeholder text is sent. A request with calls also needs a
@@ -73,7 +73,7 @@ function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockB
   return isValid ? [...blocks] : blocks.toSpliced(document, 0, { text: FILE_TEXT })
 }
 
-/** Writes a reply. The provider refuses reasoning as the last block, so a fixed text then follows it. */
+/** Writes a reply. If reasoning is the last block, which the provider refuses, a fixed text follows it. */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<BedrockBlock>[] {
   const { message } = turn
   const blocks = replyBlocks<BedrockBlock>(turn, keepsSigned, {

@@ -18,7 +18,7 @@ import { DATA, LIMITS } from './blocks.ts'
 
 type Path = readonly (string | number)[]
 
-/** Joins the pieces of a call's arguments. O(piece). No object has a prototype, so any field name is safe. */
+/** Joins the pieces of a call's arguments. O(piece). Objects get no prototype, so any field name is safe. */
 class ArgumentPieces {
   readonly #root = newObject()
   #isSound = true

@@ -14,7 +14,7 @@ import { isUnsignedThought, LIMITS, saysMore } from './blocks.ts'
 import type { GoogleContent, GooglePart, GoogleRequest } from './rules.ts'
 
 /**
- * Writes the system instruction and the contents of a `generateContent` request, which are valid for any log
+ * Writes the system instruction and the contents of a `generateContent` request. They are valid for any log
  * (law M). If a reply's prefix is unchanged, the reply is sent back unchanged, with each signature on its
  * part. After a change of the prefix, the reply is sent without signatures. If the first call of a reply has
  * no signature, the call gets the provider's placeholder signature, because newer models require one. The

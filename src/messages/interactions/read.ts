@@ -185,7 +185,7 @@ function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEven
   })
 }
 
-/** Returns a delta's part. `known`: the step at its index. A provider tool's delta is itself such a part. */
+/** Returns a delta as a partial step. `known`: the step at its index. A provider tool's delta is one already. */
 function partOf(delta: RawObject, known?: StreamItem): RawObject {
   const { type, content, annotations } = delta
   const kind = known?.isEnded === false ? known.start['type'] : undefined

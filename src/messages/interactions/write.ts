@@ -16,11 +16,11 @@ import type { InteractionsContent, InteractionsRequest, InteractionsStep } from 
 type InteractionsBlock = InteractionsContent | InteractionsStep
 
 /**
- * Writes the system instruction and the steps of an `interactions.create` request, which are valid for any
- * log (law M). The steps are the whole history, so that `store: false` can be set. A reply is sent back with
- * its signatures only while its prefix is unchanged. Unsigned thoughts, which the provider rejects, are left
- * out. If the first call of a reply and all thoughts before this call are unsigned, a thought with the
- * provider's placeholder signature is added before this call. O(content).
+ * Writes the system instruction and the steps of an `interactions.create` request. They are valid for any log
+ * (law M). The steps are the whole history, so that `store: false` can be set. A reply is sent back with its
+ * signatures only while its prefix is unchanged. Unsigned thoughts, which the provider rejects, are left out.
+ * If the first call of a reply and all thoughts before this call are unsigned, a thought with the provider's
+ * placeholder signature is added before this call. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { input } = toInteractions([{ role: 'user', content: [{ text: 'hi' }], name: null }])

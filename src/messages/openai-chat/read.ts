@@ -90,8 +90,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     const [id, name] = [stringOf(piece['id']), stringOf(named)]
     const input = argumentPiece(args) + argumentPiece(customInput)
     const index = textOfInput(piece['index'] ?? '')
-    // Some servers send no index, and others send one index for all calls. Then another id means another
-    // call.
+    // Some servers send no index, or the same index for all calls. Then a different id begins another call.
     const sameId = id === '' ? undefined : byKey.get(`${index} ${id}`)
     const sameIndex = index !== '' ? byKey.get(index) : id === '' ? calls.at(-1) : undefined
     const known = sameId ?? sameIndex
@@ -100,7 +99,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
       known !== undefined &&
       name !== '' &&
       (isAnother(id, known.id) || isAnother(name, known.name) || known.isWhole(''))
-    // Complete arguments after complete arguments replace them, or belong to another call of the same tool.
+    // After complete arguments, further complete ones replace them or belong to another call of the same
+    // tool.
     const isRepeated =
       known !== undefined && name === '' && known.id !== '' && input.startsWith('{') && known.isWhole('')
     let call = isOther || isRepeated ? undefined : known
@@ -284,7 +284,7 @@ export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, ['choices'], (raw, 
   }
 })
 
-/** Returns the reply's id. Ollama has only a thousand ids, so the time is appended to them. */
+/** Returns the reply's id. Ollama has only a thousand ids, so the reply's time is appended to such an id. */
 function idOf({ id, created }: RawObject): string {
   const responseId = stringOf(id)
   return /^chatcmpl-\d{1,3}$/.test(responseId) && typeof created === 'number'
@@ -298,13 +298,13 @@ const reasoningText = (message: RawObject): string =>
   REASONING.map((field) => stringOf(message[field])).find(Boolean) ?? thoughtIn(message['content'])
 
 export const ENDINGS: Endings = {
-  // Mistral, GLM, and servers that pass on the reasons of Anthropic or Gemini.
+  // Reasons of OpenAI, Mistral and GLM, and of Anthropic and Gemini where servers pass these on.
   ...endingsAs('truncated', 'length model_length model_context_window_exceeded max_tokens MAX_TOKENS'),
   ...endingsAs('filtered', 'content_filter sensitive SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII'),
-  // DeepSeek, GLM, and Gemini.
+  // Reasons of DeepSeek, GLM and Gemini.
   ...endingsAs('failed', 'insufficient_system_resource network_error MALFORMED_FUNCTION_CALL'),
   refusal: 'refused',
-  // vLLM.
+  // A reason of vLLM.
   abort: 'broken_off',
 }
 

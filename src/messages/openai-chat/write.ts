@@ -22,7 +22,7 @@ interface ReplyPart {
 }
 
 /**
- * Writes the messages of a Chat Completions request, which are valid for any log (law M). Thinking and
+ * Writes the messages of a Chat Completions request. They are valid for any log (law M). Thinking and
  * reasoning items of other grammars are left out, because this grammar has no place for them. Server-specific
  * fields are sent back to their model, but signed fields only while their reply's prefix is unchanged. By
  * default, `reasoning_content` is sent only in messages with calls. Images of tool results follow in a user
@@ -44,7 +44,7 @@ const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
   reply(turn: AssistantTurn, keepsSigned: boolean) {
     const { model } = options
     const isOwn = model === undefined || isOfModel(turn.message, LIMITS.grammar, model)
-    // Gemini models require the signatures of all Gemini models.
+    // A Gemini model requires the signatures of other Gemini models, too.
     const keepsFields = isOwn || /gemini/i.test(model)
     return replyBlocks<ReplyPart>(turn, keepsSigned, {
       text: ({ text }, more) =>
@@ -122,7 +122,7 @@ function reasoningIn(value: JsonObject, message: AssistantMessage, options: Writ
   return typeof value[field] === 'string' ? value : (reasoningFields(message)[field] ?? null)
 }
 
-/** Renames calls in reasoning: it can name the call that followed, and the server refuses an unknown id. */
+/** Renames calls in reasoning, which can contain the id of the next call: the server refuses an unknown id. */
 function withCallIds(value: JsonObject, calls: readonly Call[]): JsonObject {
   const details = value['reasoning_details'] as JsonObject[] | undefined
   const renamed = calls.filter(({ id, source }) => id !== source.id)

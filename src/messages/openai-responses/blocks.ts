@@ -247,7 +247,7 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/** Whether reasoning has a legal id and encrypted content: it needs both, as the provider stores nothing. */
+/** Whether reasoning has a legal id and encrypted content. It needs both: the provider has not stored it. */
 export function isSendable(item: ReasoningItemModel | undefined): boolean {
   const { id, encrypted_content } = item ?? {}
   return isItemId(id, 'rs') && !!encrypted_content && encrypted_content.isWellFormed()

@@ -49,7 +49,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
-      // A name of ChatGPT's own server.
+      // ChatGPT's own server uses this name.
       case 'response.done':
         response = objectOf(event['response'])
         items.addLast(objectsOf(response['output']))
@@ -200,7 +200,7 @@ function streamedItems() {
       match.whole = mergeWhole(latest, match)
       match.isEnded ||= type === 'response.output_item.done'
     },
-    /** The last event may have items that no earlier event had, and may lack items. */
+    /** Adds the items of the last event. It may have items that no earlier event had, and may lack items. */
     addLast: (last: readonly RawObject[]): void => {
       const known = last.map(matchOf).map((match, index) => match ?? sameText(last[index] ?? {}, index))
       const limits: number[] = []
@@ -211,7 +211,7 @@ function streamedItems() {
         if (match === undefined) {
           let free = Math.floor(order) + 1
           while (used.has(free)) free += 1
-          // The order of the next known item in the list.
+          // The `order` of the next known item in the list.
           const limit = limits[last.length - 1 - index] as number
           items.push((match = newItem(item, free < limit ? free : (order + limit) / 2)))
           used.add(match.order)
@@ -381,8 +381,8 @@ const resultOf = (item?: RawObject) => {
 }
 
 /**
- * Reads a message. The first part also has its phase, and its id if `isNamed` or if the message is not a
- * single plain text.
+ * Reads a message. The first part also has the message's phase, and the message's id if `isNamed` or if the
+ * message is not a single plain text.
  */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])

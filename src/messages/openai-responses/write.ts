@@ -231,7 +231,7 @@ function requestKey(item: JsonObject): string | null {
 }
 
 /**
- * Writes the instructions and the input of a Responses request, which are valid for any log (law M). If a
+ * Writes the instructions and the input of a Responses request. They are valid for any log (law M). If a
  * reply's prefix is unchanged, each of its reasoning items with a legal id is sent with the encrypted
  * content, before the item that followed the reasoning. Thinking blocks, reasoning text, and the status and
  * plain content of reasoning items are left out, because the provider rejects all of these. The answer to an

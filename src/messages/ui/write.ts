@@ -166,7 +166,7 @@ function uiParts(
   const calls = items.filter((item) => item.type === 'call')
   const callIds = new Set(calls.map(({ id }) => id))
   const isOfPage = ({ tool, status }: CallItem): boolean => status === 'waiting' && pageTools.includes(tool)
-  // The page posts its outputs once no part of its step is preliminary.
+  // The page posts its outputs when no part of the step is preliminary.
   const isAsked = calls.some(isOfPage)
   const reports = new Map<string, number>()
   let open: string | null = null
@@ -207,10 +207,10 @@ function uiParts(
 
 function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallItem, link: Link): boolean {
   const before = parts.length
-  // The id is the index among the contents, which are counted at the end.
+  // `uiParts` sets the id to the index among the contents, which are counted at the end.
   if (reasoning !== '') parts.push({ type: 'reasoning', id: '', text: reasoning, state: 'done' })
   for (const part of content.flatMap((each) => contentParts(each, link))) {
-    // The stream of the AI SDK cannot name a file, so no reply does.
+    // The stream of the AI SDK cannot name a file, so files of replies have no names.
     if (part.type === 'file') parts.push({ type: 'file', mediaType: part.mediaType, url: part.url })
     else if (part.text !== '') parts.push({ ...part, state: 'done' })
   }
