@@ -29,7 +29,7 @@ export interface DeletionReport {
   readonly events: number
   readonly snapshots: number
   readonly leases: number
-  /** Number of store items through which streamed replies were shared with other processes. */
+  /** Number of deleted store items, through which streamed replies were shared with other processes. */
   readonly items: number
   /** Whether more conversations match than `limit` allowed. */
   readonly more: boolean

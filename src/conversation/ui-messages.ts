@@ -93,7 +93,7 @@ async function* streamReply(
   const ended = new AbortController()
   const signal = options.signal === undefined ? ended.signal : AbortSignal.any([ended.signal, options.signal])
   let run: Promise<Failure | null> | null = null
-  // An imported log can have the status running without a run; nothing else would end it.
+  // An imported log can have the status `running` without a run. Only a recovery can end this status.
   const { run: perform = () => conversation.recover({ unheld: true }), onError } = options
   const begin = (): Promise<Failure | null> => (run ??= settledRun(perform, onError))
   const items = followRun(conversation, begin, signal, options.until)
@@ -139,7 +139,7 @@ async function* streamReply(
     }
     if (!signal.aborted) yield { type: 'error', errorText: CONVERSATION_CHANGED }
   } catch (error) {
-    // `run` has already reported it.
+    // `settledRun` has already reported the run's error.
     if (!(error instanceof RunFailed)) options.onError?.(error)
     yield { type: 'error', errorText: BROKEN }
   } finally {
@@ -224,7 +224,7 @@ async function* followRun(
   }
 }
 
-/** Whether the reply can still grow: by a run, a working call, or the run that a call's result needs. */
+/** Whether the reply can still grow: by a run, a working call, or the run that will answer a completion. */
 function isActive({ header: { status }, branch }: State, until: RunOptions['until']): boolean {
   if (status === 'running' || until !== 'settled') return status === 'running'
   if (status === 'finished') return branch.workingCalls !== null
@@ -403,7 +403,7 @@ async function edit(conversation: Conversation, messageId: string, message: Mess
     }
     // Appends nothing, but throws during a run.
     await conversation.navigate(state.log.head?.id ?? null)
-    // A run that has begun since then has appended an event, so this version conflicts.
+    // A run that has begun since then has appended an event, so this append fails with a conflict.
     await conversation.append(events, { expected: state.log.entries.length })
     return id
   }, 'id_conflict')

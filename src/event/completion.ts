@@ -9,7 +9,7 @@ export const WORKING = 'WorkingObservation'
 /** The first result of a call whose work continues in the background. */
 export interface WorkingObservation extends Observation {
   readonly kind: typeof WORKING
-  /** Any JSON with which another process can continue the work. */
+  /** Any JSON that another process needs to continue the work. */
   readonly task?: JsonValue
 }
 

@@ -31,7 +31,7 @@ export interface Header {
   readonly inFlight: string | null
   /** Policy for confirmations, from the latest `confirmation_policy` update; null if no policy is set. */
   readonly confirmationPolicy: JsonObject | null
-  /** Latest recorded statuses of calls. The calls were pending when recorded, but may have a result by now. */
+  /** Latest statuses of calls. A call was pending when its status was recorded, but may have a result by now. */
   readonly callStatuses: readonly PendingCallStatus[]
   /** Latest progress of calls that no message on any branch has completed; see `listWorkingCalls`. */
   readonly callProgress: PendingCallIndex<ReportedCall>

@@ -38,8 +38,8 @@ export interface RunOptions {
    */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
-   * Log length when the run was requested. If a pause or interrupt follows it, the run does not start. Default:
-   * current length.
+   * Log length when the run was requested. If a pause or interrupt was appended since then, the run does not
+   * start. Default: current length.
    */
   readonly from?: number
   /**
