@@ -9,10 +9,10 @@ import type { UIChunk, UIPart, UIToolPart } from '../messages/ui/types.ts'
 export const SHARED_STATE = 'ag_ui.state'
 
 /**
- * Returns a function that translates the chunks of one stream; a null chunk ends open parts. `to` is the
- * prefix of the ids of texts and reasoning, and `parts` are the reply's parts that the client already has.
- * Streamed messages never have event ids. With event ids, a client would keep the messages at their streamed
- * positions when the final snapshot arrives.
+ * Returns a function that translates the chunks of one stream. A null chunk ends open parts. The ids of texts
+ * and reasoning begin with `to`. `parts` are the parts of the reply that the client already has. Streamed
+ * messages never have event ids. With event ids, a client would keep the messages at their streamed positions
+ * when the final snapshot arrives.
  */
 export function chunkTranslator(
   to: string,
@@ -102,7 +102,7 @@ const hasOutput = (part: UIPart): part is UIToolPart =>
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
-/** Returns those AG-UI events of a logged event that the reply's chunks do not contain. */
+/** Returns the AG-UI events of a logged event that the reply's chunks do not contain. */
 export function eventsOfLogged(
   event: Event,
   activity: ActivityMessage | undefined,

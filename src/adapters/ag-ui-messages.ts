@@ -12,7 +12,7 @@ import { findEvent } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 
 /**
- * Returns HEAD's branch as AG-UI messages. Items that are not messages become activities. O(branch).
+ * Returns HEAD's branch as AG-UI messages. Timeline items that are not messages become activities. O(branch).
  * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }

@@ -1,4 +1,4 @@
-/** The entry `colloquy/ag-ui`: AG-UI events of a conversation, and events of an AG-UI run's input. */
+/** The entry `colloquy/ag-ui`: streams a conversation as AG-UI events, and appends an AG-UI run's input. */
 
 import { EventType, type AGUIEvent, type Interrupt, type Message } from '@ag-ui/core'
 import type { Conversation } from '../conversation/conversation.ts'
@@ -27,7 +27,7 @@ import { Subagents } from './ag-ui-subagents.ts'
 
 export { agUiMessages }
 
-/** The run to stream, and what to include. */
+/** The run to stream, and what to include in the stream. */
 export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'onError'> {
   readonly input: {
     readonly threadId: string
@@ -47,9 +47,9 @@ export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'o
 /**
  * Yields a run as AG-UI events: `RUN_STARTED`, the shared state if there is one, a snapshot of the messages,
  * the streamed reply, state changes, and a final snapshot with event ids. The last event is `RUN_ERROR`, or
- * `RUN_FINISHED` with its outcome: success, cancelled, or an interrupt for each call that waits for a user. A
- * client that was disconnected can start again and loses nothing. Ending the stream does not end the run.
- * O(branch) for a snapshot.
+ * `RUN_FINISHED` with its outcome: success, cancelled, or an interrupt for each call that waits for a user.
+ * After a disconnect, a client can start a new stream, and loses nothing. Ending the stream does not end the
+ * run. O(branch) for a snapshot.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -143,7 +143,7 @@ async function* streamRun(
   }
 }
 
-/** Returns the AG-UI events of the events from a position on. @throws ColloquyError `evicted`. */
+/** Returns AG-UI events for the logged events from a position on. @throws ColloquyError `evicted`. */
 function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail>): AGUIEvent[] {
   const appended = state.log.entries.slice(start)
   if (appended.length === 0) return []
@@ -188,13 +188,13 @@ export const agUiResponse = (conversation: Conversation, options: AgUiOptions): 
   eventResponse((signal) => agUiEvents(conversation, { ...options, signal }), options.signal, null)
 
 /**
- * Appends the input of an AG-UI run: new user messages, results of client calls, a changed state, and
+ * Appends the input of an AG-UI run: new user messages, results of the client's tools, a changed state, and
  * decisions in `resume`. Repeated input appends nothing. A message with the result of a call is ignored if
- * the server executes the call, or if `resume` decides about the call. Run the conversation afterwards, and
- * pass the result to `agUiResponse` as `input`. O(input), and with `state` O(state updates since the last
- * change of the shared state).
- * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a `resume` of an unknown
- *   call, or of a call with another decision.
+ * the server executes the call, or if `resume` decides about the call. Afterwards, run the conversation, and
+ * pass the returned value to `agUiResponse` as `input`. O(input), and with `state` O(state updates since the
+ * last change of the shared state).
+ * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` if `resume` names an unknown
+ *   call, or a call with a different decision.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

@@ -26,7 +26,7 @@ const FIELDS: Readonly<Partial<Record<Event['kind'], string>>> = {
 
 const ACCEPTS = { acceptsImage: () => true, parts: PARTS }
 
-/** Converts items to events; the model's adjacent items form a reply. Adds new action ids to `actions`. */
+/** Converts items to events. Adjacent items of the model form a reply. Adds new action ids to `actions`. */
 export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<string, string>): Event[] {
   const events: Event[] = []
   for (let index = 0; index < items.length;) {
@@ -93,7 +93,7 @@ function withItems(event: Event, items: readonly AgentInputItem[]): Event {
   return { ...event, [field]: { ...openField(event), [ITEMS]: encode(items) } } as Event
 }
 
-/** Returns the field of an event that keeps additional fields; null for other kinds. */
+/** Returns the event's field that can contain additional fields; null for a kind without such a field. */
 function openField(event: Event): JsonObject | null {
   const value = (event as object as JsonObject)[FIELDS[event.kind] ?? '']
   return isObject(value) ? value : null

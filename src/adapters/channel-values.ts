@@ -104,6 +104,6 @@ const sizeOf = (name: string, text: string): number => name.length + text.length
 /** Returns a chunk as text. Elements are JSON or ids, which contain no line breaks. */
 const chunkText = (epoch: string, chunk: readonly string[]): string => [epoch, ...chunk].join('\n')
 
-/** Returns 128 bits of a digest, because names of threads and channels may be too long for an item's id. */
+/** Returns a digest of 128 bits, for names of threads and channels that may be too long for an item's id. */
 export const digest = (...texts: readonly string[]): string =>
   bytesToHex(sha256(utf8ToBytes(JSON.stringify(texts))).subarray(0, 16))

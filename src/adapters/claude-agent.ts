@@ -38,10 +38,10 @@ const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
  * Returns a session store for the Claude Agent SDK, over a Colloquy store.
  *
  * `load` returns the entries unchanged; null for an unknown or empty session. `append` ignores an entry whose
- * uuid is known. It also appends the entries' messages, calls and results as events, so that readers can
- * follow the conversation ({@link conversationIdOf}) live; subagents are child conversations. If other
- * writers append events, the SDK continues from these events. `append` is O(new entries) while the session is
- * one of the last 100 that this store used, otherwise O(session). `load` is O(session).
+ * uuid the session already has. It also appends the entries' messages, calls and results as events, so that
+ * readers can follow the conversation ({@link conversationIdOf}) live. Subagents become child conversations.
+ * If other writers append events, the SDK continues from these events. `append` is O(new entries) while the
+ * session is one of the last 100 that this store used, otherwise O(session). `load` is O(session).
  * @throws ColloquyError `invalid_argument` without a store. The returned methods throw the store's errors.
  * @example
  * const sessions = sessionStore({ store: memoryStore() })

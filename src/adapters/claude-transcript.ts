@@ -56,12 +56,9 @@ export interface Transcript {
   readonly ids: Set<string>
   head: string | null
   title: string | null
-  /**
-   * Ids of calls that opened subagents, by subagent. The id is removed when the subagent's record contains
-   * it.
-   */
+  /** For each subagent, the id of the call that opened it, until the subagent's record contains this id. */
   readonly subagents: Map<string, string>
-  /** Events that are still to be appended, by side chain. Some of the events may already be stored. */
+  /** For each side chain, its events that are still to be appended. Some of them may already be stored. */
   readonly sides: Map<string, readonly Event[]>
 }
 
@@ -135,7 +132,7 @@ export const linesEvent = (text: string, timestamp: string): Event => ({
 })
 
 /**
- * Returns a log's entries, and entries for other writers' events on HEAD's branch; null if the log has no
+ * Returns a log's entries, and entries for other writers' events on HEAD's branch; null if there are no
  * entries. `ids` are the ids of the events that were made from entries.
  */
 export function entriesOf(

@@ -34,8 +34,8 @@ const BATCH = 100
  * Versions of a growing list share elements, so a thread's size is linear in its messages, not quadratic. A
  * run from an earlier `checkpoint_id` starts a branch. Two runs of a thread are not mixed: `put` throws
  * `id_conflict` when another run has moved the thread to another checkpoint. Pending writes are idempotent by
- * task and index. `serde` writes values as bytes; the default is LangGraph's serializer. `getTuple` is O(size
- * of the values).
+ * task and index. `serde` converts values to bytes. Default: LangGraph's serializer. `getTuple` is O(size of
+ * the values).
  * @throws ColloquyError `invalid_argument` without a store. `put` and `putWrites` throw it for a
  *   configuration without `thread_id`, and `putWrites` also for a configuration without `checkpoint_id`. All
  *   methods throw the store's errors.
@@ -54,8 +54,8 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   readonly #items: Items
   readonly #values: ChannelValues
   /**
-   * Checkpoints that this saver saw as the latest. A `put` after such a checkpoint fails if the thread has
-   * moved on.
+   * Checkpoints that this saver saw as the latest. A `put` after one of them fails if the thread has since
+   * moved to another checkpoint.
    */
   readonly #latest = new LRUCache<string, true>({ maxSize: 100_000, sizeCalculation: () => 1 })
 
@@ -65,7 +65,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     this.#values = new ChannelValues(items, this.serde)
   }
 
-  /** Returns the next version plus a random fraction, so two branches never store values under one version. */
+  /** Returns the next version plus a random fraction, so that two branches never use the same version. */
   override getNextVersion(current: number | undefined): number {
     return Math.floor(super.getNextVersion(current)) + Math.random()
   }

@@ -43,7 +43,7 @@ interface Change<T> {
 /**
  * Returns a session of the OpenAI Agents SDK over a conversation.
  *
- * Items are stored as events that every reader understands, and returned unchanged; events of other writers
+ * Items are stored as events that every reader understands, and returned unchanged. Events of other writers
  * are returned as items. `popItem`, `clearSession` and rewrites delete nothing: they move HEAD, and
  * `conversation.navigate` moves it back. Changes are atomic, and retried after a conflict. `getItems` is
  * O(events of the branch).
@@ -146,7 +146,7 @@ function replaceCall(
 
 const clearedId = (count: number): string => `${CLEARED}-${count}`
 
-/** Returns the number of clears. Event ids depend on it, so operation ids can be used again after a clear. */
+/** Returns the number of clears. Ids of events depend on it, so operation ids can be reused after a clear. */
 function clearsIn(state: State): number {
   let count = 0
   while (findEvent(state, clearedId(count + 1)) !== undefined) count += 1
@@ -203,7 +203,7 @@ function isJson(value: unknown, above: readonly unknown[] = []): boolean {
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** Moves HEAD before the first replaced item's segment. Appends that segment's earlier items and `items`. */
+/** Returns the HEAD before the first replaced item's segment, and that segment's earlier items and `items`. */
 function replaceLast(
   history: readonly Segment[],
   count: number,
