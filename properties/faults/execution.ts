@@ -60,8 +60,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'the start of an execution is not recorded',
     file: 'conversation/run/loop.ts',
-    find: "        'started',\n",
-    replace: "        'held',\n",
+    find: "grantUpdate('started', ids)",
+    replace: "grantUpdate('held', ids)",
   },
   {
     name: 'a started call is executed again',
@@ -111,7 +111,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
     file: 'conversation/run/call-step.ts',
     find: 'recordRequestHead(events, after, state.log.head?.id ?? null)',
     replace:
-      'events.some(isFinishCall) ? events : recordRequestHead(events, after, state.log.head?.id ?? null)',
+      "events.some((event) => 'tool_name' in event && event.tool_name === 'finish') ? events : recordRequestHead(events, after, state.log.head?.id ?? null)",
   },
   {
     name: 'a new system prompt prevents the end of a turn',
@@ -194,7 +194,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a call that a hook blocked gets no result',
     file: 'conversation/run/loop.ts',
-    find: 'return isOpen(state, call) ? [...events, result] : events',
+    find: "return isOpen(state, call) ? [...events, rejection(call, blocked, 'hook')] : events",
     replace: 'return events',
   },
   {

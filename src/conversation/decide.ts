@@ -145,15 +145,7 @@ export function decideReject(
 ): Event[] {
   const open = openCallsOf(state)
   const rejected = actionIds === undefined ? open : checkCalls(open, actionIds)
-  const events = rejected.map(({ id, event }): Event => ({
-    kind: 'UserRejectObservation',
-    source: 'user',
-    tool_name: event.tool_name,
-    tool_call_id: event.tool_call_id,
-    action_id: id,
-    rejection_reason: reason,
-    rejection_source: 'user',
-  }))
+  const events = rejected.map((call) => rejection(call, reason, 'user'))
   const approved = granted(state.header.callStatuses, 'approved')
   const rejectedSet = new Set(rejected)
   const remaining = open.filter((call) => !rejectedSet.has(call))
@@ -162,6 +154,20 @@ export function decideReject(
   const settled = waits && events.length > 0 && remaining.length > 0 && isSettled(remaining, approved)
   return settled ? [...events, statusUpdate('idle')] : events
 }
+
+export const rejection = (
+  { id: action_id, event: { tool_name, tool_call_id } }: EventEntry<ActionEvent>,
+  rejection_reason: string,
+  rejection_source: 'user' | 'hook',
+): Event => ({
+  kind: 'UserRejectObservation',
+  source: rejection_source === 'user' ? 'user' : 'environment',
+  tool_name,
+  tool_call_id,
+  action_id,
+  rejection_reason,
+  rejection_source,
+})
 
 /**
  * Returns the event that moves HEAD to an event, or before the first event if `eventId` is null. No events if
@@ -292,15 +298,6 @@ function checkCalls(
 export const unknownCall = (id: string, why: string): ColloquyError =>
   new ColloquyError('unknown_call', `${JSON.stringify(id)} ${why}.`, { action_id: id })
 
-/** Returns an error result, which belongs to the latest pending call with this call id (U3). */
-export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent => ({
-  kind: 'AgentErrorEvent',
-  source: 'environment',
-  tool_name: call.tool_name,
-  tool_call_id: call.tool_call_id,
-  error,
-})
-
 /**
  * Returns an error result for each call. If pending calls share a call id, a result without an action id
  * belongs to the latest of them (U3), so results of such calls are in reverse order. O(k) for k calls.
@@ -310,9 +307,12 @@ export function errorResults(
   error: string | ((call: EventEntry<ActionEvent>) => string),
 ): AgentErrorEvent[] {
   const callsById = Map.groupBy(calls, ({ event }) => event.tool_call_id)
-  return calls.flatMap(({ event }) => {
-    const call = callsById.get(event.tool_call_id)?.pop()
-    return call === undefined ? [] : errorResult(call.event, typeof error === 'string' ? error : error(call))
+  return calls.flatMap(({ event: { tool_call_id } }) => {
+    const call = callsById.get(tool_call_id)?.pop()
+    if (call === undefined) return []
+    const text = typeof error === 'string' ? error : error(call)
+    const { tool_name } = call.event
+    return { kind: 'AgentErrorEvent', source: 'environment', tool_name, tool_call_id, error: text }
   })
 }
 

@@ -7,9 +7,11 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { isTurnOver } from '../../src/conversation/turn.ts'
 import { replyOf } from '../../src/event/reply.ts'
-import type { Event, MessageEvent } from '../../src/event/types.ts'
+import type { ActionEvent, Event, MessageEvent } from '../../src/event/types.ts'
 import { GRAMMARS } from '../../src/messages/grammars.ts'
-import { call, delta, gate, logOf, says, script, startConversation } from './script.ts'
+import type { EventEntry } from '../../src/log/entry.ts'
+import { checkLog } from '../../src/laws/check-log.ts'
+import { call, delta, gate, logOf, result, says, script, startConversation } from './script.ts'
 
 const messageFrom = (text: string, source: 'user' | 'environment' = 'environment'): Event => ({
   kind: 'MessageEvent',
@@ -126,6 +128,77 @@ describe('the request position of a reply', () => {
     expect((await conversation.run(step)).status).toBe('finished')
     expect(requests).toHaveLength(2)
     expect((await logOf(conversation)).filter((line) => line === 'agent: done')).toHaveLength(1)
+  })
+})
+
+const textOfReply = (text: string, llm_response_id = 'r1') => ({ ...says(text), llm_response_id }) as Event
+
+describe('a reply that a step yields as calls and texts with one id', () => {
+  const a = call('a')
+  const b = call('b')
+  const [one, two] = [textOfReply('one'), textOfReply('two')]
+  it.each([
+    ['a text, then a call', [one, a], ['one']],
+    ['a call, then a text', [a, one], ['one']],
+    [
+      'texts around calls',
+      [one, { ...a, thought: [{ type: 'text', text: 'own' }] }, b, two],
+      ['one', 'own', 'two'],
+    ],
+    ['texts, then a call', [one, two, a], ['one', 'two']],
+  ] as [string, Event[], string[]][])(
+    'is one reply in the log and in requests: %s',
+    async (_, yielded, texts) => {
+      const { conversation } = await startConversation('first')
+      const { step, requests } = script([yielded])
+      expect(await conversation.run(step)).toMatchObject({ status: 'finished', iterations: 2 })
+      const [, reply, ...results] = requests[1]?.messages ?? []
+      expect(reply?.content.map((part) => 'text' in part && part.text)).toEqual(texts)
+      expect(results.every(({ role }) => role === 'tool')).toBe(true)
+      for (const { write, rules } of GRAMMARS)
+        expect(rules?.(write(requests[1]?.messages ?? [])) ?? []).toEqual([])
+      const entries = [...(await conversation.state()).log.entries]
+      expect(
+        checkLog(
+          entries.flatMap(({ event }) => event ?? []),
+          { ended: true },
+        ),
+      ).toEqual([])
+    },
+  )
+
+  it.each([
+    ['yielded after its call', [[a], [one]]],
+    ['with other content', [[a, { ...one, extended_content: [{ type: 'text', text: 'more' }] } as Event]]],
+    ['with an id', [[{ ...one, id: 't' }, a]]],
+    ['before and between calls', [[a], [one], [b]]],
+  ])('is not ended by a text %s: the model reads the results', async (_, yields) => {
+    const { conversation } = await startConversation('first')
+    const { step, requests } = script([
+      async function* () {
+        yield* yields
+      },
+    ])
+    expect(await conversation.run(step)).toMatchObject({ status: 'finished', iterations: 2 })
+    const messages = requests[1]?.messages ?? []
+    expect(messages.flatMap(({ content }) => content)).toContainEqual({ type: 'text', text: 'one' })
+    expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(
+      yields.flat().filter(({ kind }) => kind === 'ActionEvent').length,
+    )
+    for (const { write, rules } of GRAMMARS) expect(rules?.(write(messages)) ?? []).toEqual([])
+  })
+
+  it.each([
+    ['whose call has its result', [a, { ...result({ id: 'a', event: a } as EventEntry<ActionEvent>) }, one]],
+    [
+      'of another reply',
+      [a, { ...result({ id: 'a', event: a } as EventEntry<ActionEvent>) }, textOfReply('one', 'r2')],
+    ],
+  ])('ends with a text %s', async (_, yielded) => {
+    const { conversation } = await startConversation('first')
+    const { step } = script([yielded])
+    expect(await conversation.run(step)).toMatchObject({ status: 'finished', iterations: 1 })
+    expect(finalResponse(await conversation.state())).toBe('one')
   })
 })
 

@@ -2,15 +2,14 @@ import { isTextPart } from '../../event/shapes.ts'
 import { isToolResult } from '../../event/kinds.ts'
 import { isOfReply, recordRequestHead } from '../../event/reply.ts'
 import { canKindBeHead } from '../../event/tree-rule.ts'
-import type { Event, MessageEvent } from '../../event/types.ts'
+import type { ActionEvent, Event, MessageEvent } from '../../event/types.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
-import { AFTER_FINISH } from '../../messages/phrases.ts'
 import { isWorkingIn, type StartedWork } from '../background.ts'
-import { openCallsOf, errorResult, statusUpdate, unknownCall } from '../decide.ts'
+import { openCallsOf, statusUpdate, unknownCall } from '../decide.ts'
 import { checkEvents } from '../stamp.ts'
 import { attachLateResults } from '../late-results.ts'
-import { isTurnOver, isFinishCall } from '../turn.ts'
+import { isTurnOver } from '../turn.ts'
 import { add, type RunContext } from './context.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { hasText } from '../../event/text.ts'
@@ -151,9 +150,10 @@ async function appendPart(run: RunContext, yielded: readonly Event[], after: str
     run.publish(event)
     return false
   })
-  const events = checkEvents(stored)
-  if (events.length === 0) return { events: [], after }
+  const checked = checkEvents(stored)
+  if (checked.length === 0) return { events: [], after }
   const added = await add(run, (state) => {
+    const events = joinTextToCalls(state, checked)
     const stamped = recordRequestHead(events, after, state.log.head?.id ?? null)
     return withConsequences(run, state, attachLateResults(state, stamped))
   })
@@ -162,40 +162,62 @@ async function appendPart(run: RunContext, yielded: readonly Event[], after: str
     if (fact.kind === 'ActionEvent' && id !== null) run.newCallIds.add(id)
     return [fact]
   })
-  const isContiguous = !events.some(isOfReply) && added[0]?.parentId === after
+  const isContiguous = !checked.some(isOfReply) && added[0]?.parentId === after
   const last = added.findLast(({ fact }) => 'kind' in fact && canKindBeHead(fact.kind))
   return { events: appended, after: isContiguous ? (last?.id ?? after) : after }
 }
 
+/**
+ * Joins a message to the pending calls of its reply, if it shares their `llm_response_id` (law M7): its text
+ * becomes a thought of the first of these calls. If this call is already in the log, or if the message has
+ * other content, the message lists the calls instead, so that it is not a final reply. O(events · messages).
+ */
+function joinTextToCalls(state: State, events: readonly Event[]): readonly Event[] {
+  const joined: (Event | null)[] = [...events]
+  for (const [index, event] of events.entries()) {
+    if (event.kind !== 'MessageEvent' || !isOfReply(event) || !event.llm_response_id) continue
+    const { kind: _kind, source: _source, llm_response_id, llm_message, ...fields } = event
+    const { role, content = [], ...others } = llm_message
+    const ended = new Set(events.slice(0, index).map((one) => isToolResult(one) && one.tool_call_id))
+    const logged = openCallsOf(state).map((entry) => entry.event)
+    const calls = [...logged, ...joined].filter(
+      (one): one is ActionEvent =>
+        one?.kind === 'ActionEvent' &&
+        one.llm_response_id === llm_response_id &&
+        !ended.has(one.tool_call_id),
+    )
+    const [call] = calls
+    if (call === undefined || role !== 'assistant') continue
+    const position = joined.indexOf(call)
+    const own = events[position]
+    if (own?.kind === 'ActionEvent' && content.every(isTextPart) && isEmpty({ ...fields, ...others })) {
+      const before = position < index ? 0 : own.thought.length
+      const thought = call.thought.toSpliced(call.thought.length - before, 0, ...content)
+      joined[position] = { ...call, thought: Object.freeze(thought) }
+      joined[index] = null
+    } else {
+      // Without arguments, so that an erased call leaves no copy.
+      const list = calls.map(({ tool_call: { id, name, origin } }) => ({ id, name, origin, arguments: '{}' }))
+      joined[index] = { ...event, llm_message: { ...llm_message, tool_calls: list } }
+    }
+  }
+  return joined.filter((event) => event !== null)
+}
+
+const isEmpty = (fields: object): boolean => Object.keys(fields).length === 0
+
 function withConsequences(run: RunContext, state: State, events: readonly Event[]): Event[] {
-  const all = [...events, ...resultsAfterFinish(state, events)]
   const before = state.header.status
   let after = state
-  for (const event of all) after = reduce(after, event)
+  for (const event of events) after = reduce(after, event)
   const { status } = after.header
   // A pause holds, even if the reply in flight would set the status to `running`.
-  if (before === 'paused' && status === 'running') return [...all, statusUpdate('paused')]
+  if (before === 'paused' && status === 'running') return [...events, statusUpdate('paused')]
   // Not finished while a call is pending, a message is unread, or a Stop hook may object.
   const mayContinue = !isTurnOver(after.branch) || run.hooks.some(({ on }) => on === 'Stop')
   return before !== 'finished' && status === 'finished' && mayContinue
-    ? [...all, statusUpdate('running')]
-    : all
-}
-
-function resultsAfterFinish(state: State, events: readonly Event[]): Event[] {
-  if (!events.some(({ kind }) => kind === 'ActionEvent')) return []
-  const finished = new Set(
-    openCallsOf(state).flatMap(({ event }) => (isFinishCall(event) ? [event.llm_response_id] : [])),
-  )
-  const ended = new Set(events.flatMap((event) => (isToolResult(event) ? [event.tool_call_id] : [])))
-  const results: Event[] = []
-  for (const event of events) {
-    if (event.kind !== 'ActionEvent' || ended.has(event.tool_call_id)) continue
-    const { llm_response_id } = event
-    if (finished.has(llm_response_id)) results.push(errorResult(event, AFTER_FINISH))
-    else if (isFinishCall(event)) finished.add(llm_response_id)
-  }
-  return results
+    ? [...events, statusUpdate('running')]
+    : [...events]
 }
 
 export const messageText = ({ llm_message, extended_content }: MessageEvent): string =>

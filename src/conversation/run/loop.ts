@@ -18,6 +18,7 @@ import {
   grantUpdate,
   isSettling,
   lostCallResults,
+  rejection,
   openCallsOf,
   statusUpdate,
   updateEvent,
@@ -32,7 +33,7 @@ import { add, readReplica, mustStop, type RunContext, unstarted, useBodies, with
 import { contextMessage, type HookInput, type HookVerdict, runHooks, thrownText } from './hooks.ts'
 import { awaitLease, type HeldLease, holdLease, waitWithin } from './lease.ts'
 import { MAX_ITERATIONS, type RunOptions, type RunResult } from './options.ts'
-import { planOf } from './plan-calls.ts'
+import { planCalls, planOf } from './plan-calls.ts'
 import type { Step } from './step.ts'
 
 interface Prompt {
@@ -129,14 +130,9 @@ async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<vo
   await add(run, (state) => {
     begun = mustStop(run, state) ? [] : planOf(run, state).execute.filter(({ id }) => allowed.has(id))
     if (begun.length === 0) return []
+    const ids = begun.map(({ id }) => id)
     const running = state.header.status === 'running' ? [] : [statusUpdate('running')]
-    return [
-      ...running,
-      grantUpdate(
-        'started',
-        begun.map(({ id }) => id),
-      ),
-    ]
+    return [...running, grantUpdate('started', ids)]
   })
   const { signal } = run
   let approved: readonly CallEntry[] = []
@@ -145,32 +141,20 @@ async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<vo
     if (approved.length > 0 && !signal.aborted) await callStep(run, state, approved)
   })
   if (approved.length === 0 || signal.aborted) return
-  await add(run, (now) =>
-    errorResults(
-      approved.filter((call) => isOpen(now, call)),
-      NO_RESULT,
-    ),
-  )
+  await add(run, (now) => {
+    const open = approved.filter((call) => isOpen(now, call))
+    return errorResults(open, NO_RESULT)
+  })
   for (const call of approved) await runPostHooks(run, call)
 }
 
 async function passesHooks(run: RunContext, call: CallEntry): Promise<boolean> {
-  const { id, event } = call
   const { events, blocked, context } = await callHooks(run, { event_type: 'PreToolUse' }, call)
-  const result: Event = {
-    kind: 'UserRejectObservation',
-    source: 'environment',
-    tool_name: event.tool_name,
-    tool_call_id: event.tool_call_id,
-    action_id: id,
-    rejection_reason: blocked ?? '',
-    rejection_source: 'hook',
-  }
   if (events.length === 0) return true
   await add(run, (state) => {
     if (blocked === null) return [...events, ...context.map(contextMessage)]
     // Another writer may have ended the call in the meantime.
-    return isOpen(state, call) ? [...events, result] : events
+    return isOpen(state, call) ? [...events, rejection(call, blocked, 'hook')] : events
   })
   return blocked === null
 }
@@ -178,11 +162,8 @@ async function passesHooks(run: RunContext, call: CallEntry): Promise<boolean> {
 async function runPostHooks(run: RunContext, call: CallEntry): Promise<void> {
   if (run.signal.aborted || !listens(run, 'PostToolUse')) return
   const tool_response = observationOf(await withBodies(run, run.replica.state), call.id)
-  const { events, blocked, context } = await callHooks(
-    run,
-    { event_type: 'PostToolUse', tool_response },
-    call,
-  )
+  const moment = { event_type: 'PostToolUse', tool_response } as const
+  const { events, blocked, context } = await callHooks(run, moment, call)
   // After the end of the turn, context is dropped, but an objection is not.
   await add(run, (state) => {
     const feedback = blocked === null ? (isTurnOver(state.branch) ? [] : context) : [blocked]
@@ -405,14 +386,10 @@ function checkLog({ id: conversationId, epoch: current }: Replica, epoch: number
   )
 }
 
-function toResult(
-  {
-    replica: { state },
-    iterations,
-    refusalCause: cause,
-  }: Pick<RunContext, 'replica' | 'iterations' | 'refusalCause'>,
-  thrown?: unknown,
-): RunResult {
+type EndedRun = Pick<RunContext, 'replica' | 'iterations' | 'refusalCause'>
+
+function toResult({ replica, iterations, refusalCause: cause }: EndedRun, thrown?: unknown): RunResult {
+  const { state } = replica
   const { status, error } = state.header
   if (thrown !== undefined) return { status: 'error', iterations, error: thrown }
   if (status !== 'error' && status !== 'stuck') return { status, iterations }
@@ -550,7 +527,7 @@ function isPausedSince({ log: { entries } }: State, from: number): boolean {
 
 /**
  * After an error, ends the pending calls that need no confirmation. After a pause, marks new calls as held,
- * so that the next run may start them.
+ * so that the next run may start them, and ends the calls after a `finish` call.
  */
 async function settlePendingCalls(run: RunContext): Promise<void> {
   await add(run, (state) => {
@@ -558,10 +535,10 @@ async function settlePendingCalls(run: RunContext): Promise<void> {
     if (status === 'error') return lostCallResults(state, unsettled(run, state), unstarted(run))
     if (status !== 'paused') return []
     const known = new Set(callStatuses.map(({ action_id }) => action_id))
-    const withheld = openCallsOf(state).flatMap(({ id }) =>
-      run.newCallIds.has(id) && !known.has(id) ? [id] : [],
-    )
-    return withheld.length > 0 ? [grantUpdate('held', withheld)] : []
+    const { execute: startable, skip } = planCalls(state, () => false, run.newCallIds)
+    const withheld = startable.flatMap(({ id }) => (known.has(id) ? [] : id))
+    const held = withheld.length > 0 ? [grantUpdate('held', withheld)] : []
+    return [...errorResults(skip, AFTER_FINISH), ...held]
   })
 }
 
