@@ -6,7 +6,7 @@ export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
 export type RefusalCode =
   /**
-   * Fewer than 2 events can be forgotten or, if the condensation is optional, a smaller share than
+   * Too few events can be forgotten: fewer than 2 or, if the condensation is optional, a share below
    * `minimumProgress`.
    */
   | 'nothing_to_forget'

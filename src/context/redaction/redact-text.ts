@@ -83,7 +83,7 @@ type TextRange = readonly [start: number, end: number]
 
 interface Level {
   readonly isList: boolean
-  /** The object's current key, original and redacted; no items between keys. A list has its parent's keys. */
+  /** Current key of the object, original and redacted; empty before each key. A list has its parent's `keys`. */
   keys: readonly string[]
   readonly uniqueKey: (masked: string) => string
 }
