@@ -1,6 +1,6 @@
 /**
- * An AG-UI server for CopilotKit and other AG-UI clients. A disconnected client sends its input again and
- * misses no event, since the conversation is in a database.
+ * An AG-UI server for CopilotKit and other AG-UI clients. A client that was disconnected can send
+ * its input again and misses no event, because the conversation is in a database.
  *
  *   npm install ./colloquy-0.1.0.tgz @ag-ui/core hono @hono/node-server
  *   FILE=pages.db node ag-ui.ts
@@ -13,12 +13,12 @@ import { sqliteStore } from 'colloquy/sqlite'
 import { Hono } from 'hono'
 
 const engine = createEngine({ store: sqliteStore({ file: process.env['FILE'] ?? 'pages.db' }) })
-// Runs are paused and their leases returned; the next process continues at once.
+// Pauses runs and releases their leases, so that the next process can continue at once.
 process.once('SIGTERM', () => void engine.close().finally(() => process.exit()))
 
 /**
- * Use `anthropicStep`, `openAIStep` or another step here. This one always sends the same text, in two
- * pieces.
+ * Use `anthropicStep`, `openAIStep` or another step here. This step always sends the same text, in
+ * two pieces.
  */
 const step: Step = async function* () {
   for (const content of ['Hello ', 'there.']) yield { kind: 'StreamingDeltaEvent', content }

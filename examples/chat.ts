@@ -1,6 +1,6 @@
 /**
  * A complete chat: a server and its page. Replies are streamed, tool calls wait for approval, a reload
- * shows everything again and continues an active reply, and stopping keeps the text so far.
+ * shows everything again and continues an active reply, and a stopped reply keeps its text.
  *
  *   npm install ./colloquy-0.1.0.tgz hono @hono/node-server @anthropic-ai/sdk zod
  *   ANTHROPIC_API_KEY=... node chat.ts
@@ -29,7 +29,7 @@ const pick = tool({
   },
 })
 const engine = createEngine({ store: sqliteStore({ file: process.env['FILE'] ?? 'chat.db' }) })
-// Runs are paused and their leases returned; the next process continues at once.
+// Pauses runs and releases their leases, so that the next process can continue at once.
 process.once('SIGTERM', () => void engine.close().finally(() => process.exit()))
 const client = new Anthropic()
 const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096, tools: [pick] })
@@ -74,7 +74,7 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Chat</title>
       }
     }
   }
-  function apply(chunk, isContinued) { // changes the last message by a chunk
+  function apply(chunk, isContinued) { // applies a chunk to the last message
     const { type, id, toolCallId, toolName, input, output, errorText, messageId } = chunk
     if (type === 'start' && !isContinued)
       messages = [...messages.filter((each) => each.id !== messageId), { id: messageId, role: 'assistant', parts: [] }]

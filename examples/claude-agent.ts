@@ -1,6 +1,6 @@
 /**
- * Keeps sessions of the Claude Agent SDK in a Colloquy database. Start it again, and Claude continues the
- * latest session, on any machine that reaches the database.
+ * Keeps sessions of the Claude Agent SDK in a Colloquy database. Start the program again to continue
+ * the latest session, on any machine that can open the database.
  *
  *   npm install ./colloquy-0.1.0.tgz @anthropic-ai/claude-agent-sdk
  *   FILE=agent.db node claude-agent.ts "What is in this folder?"
@@ -15,7 +15,7 @@ const store = sqliteStore({ file: process.env['FILE'] ?? 'agent.db' })
 const sessionStore = createSessionStore({ store })
 const cwd = process.cwd()
 const [latest] = await listSessions({ dir: cwd, sessionStore })
-/** Replaces the Claude Code that the SDK includes. */
+/** Path of the Claude Code to run. Default: the one that the SDK includes. */
 const executable = process.env['CLAUDE_CODE']
 const options = {
   cwd,

@@ -1,5 +1,5 @@
 /**
- * Tests an agent server with arbitrary users, an arbitrary model and restarts. Here the server is the
+ * Tests an agent server with random users, a random model and restarts. Here the server is the
  * library's service in this process. For your own server, return its address from `start`, and let it call
  * the model at the address of `providerServer(model)`.
  *

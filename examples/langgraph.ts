@@ -1,6 +1,6 @@
 /**
- * A LangGraph graph with checkpoints in a Colloquy database. Start it again after a crash, and it
- * continues with the unfinished step.
+ * A LangGraph graph with checkpoints in a Colloquy database. After a crash, start the program again:
+ * the graph continues with the unfinished step.
  *
  *   npm install ./colloquy-0.1.0.tgz @langchain/langgraph @langchain/langgraph-checkpoint @langchain/core
  *   FILE=graph.db node langgraph.ts
@@ -15,7 +15,7 @@ const State = Annotation.Root({
   log: Annotation<string[]>({ reducer: (log, more) => [...log, ...more], default: () => [] }),
 })
 
-/** Replace this with a node that calls a model or a tool. This one adds a line. */
+/** Replace this with a node that calls a model or a tool. This node adds a line. */
 const work = ({ log }: typeof State.State) => {
   console.log(`step ${log.length}`)
   return { log: [`did ${log.length}`] }

@@ -1,7 +1,6 @@
 /**
- * Stores one agent history in two databases: a table where each update of a part repeats the whole part,
- * and a Colloquy store. Prints the bytes of both. `node examples/less-disk.ts [turns] [updates of a
- * part]`
+ * Stores an agent's history twice: in a table in which each update of a part repeats the whole part, and in
+ * a Colloquy store. Prints the size of both. `node examples/less-disk.ts [turns] [updates of a part]`
  */
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
@@ -27,7 +26,7 @@ const text = (length: number): string => {
   return result.slice(0, length)
 }
 
-// The table has a row with the whole part for each update while text or output arrives.
+// While a text or an output arrives, each update adds a row with the whole part to the table.
 const table = new DatabaseSync(join(folder, 'snapshots.db'))
 table.exec('PRAGMA journal_mode = WAL; CREATE TABLE event (id INTEGER PRIMARY KEY, session TEXT, data TEXT)')
 const insert = table.prepare('INSERT INTO event (session, data) VALUES (?, ?)')
@@ -74,7 +73,7 @@ for (let turn = 0; turn < turns; turn += 1) {
     ]
     await conversation.append(events)
   }
-  write({ type: 'file', mime: 'image/png', url: screenshot }) // the page looks as before
+  write({ type: 'file', mime: 'image/png', url: screenshot }) // the same screenshot in each turn
   for (let update = 1; update <= updates; update += 1)
     write({ type: 'text', text: answer.slice(0, (6_000 / updates) * update) })
   const image = { type: 'image', image_urls: [screenshot] } as const
@@ -89,7 +88,7 @@ table.close()
 const bytesOf = (name: string): number => statSync(join(folder, name)).size
 const [before, after] = [bytesOf('snapshots.db'), bytesOf('colloquy.db')]
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
-console.log(`snapshots: ${megabytes(before)} in ${rows} rows, ${(before / rows / 1e3).toFixed(1)} kB each`)
-console.log(`colloquy:  ${megabytes(after)}, ${((after / before) * 100).toFixed(1)} % of that`)
-console.log(`64 GB of such snapshots become ${((after / before) * 64).toFixed(1)} GB`)
+console.log(`table:     ${megabytes(before)} in ${rows} rows, ${(before / rows / 1e3).toFixed(1)} kB each`)
+console.log(`colloquy:  ${megabytes(after)}, ${((after / before) * 100).toFixed(1)} % of the table`)
+console.log(`A table of 64 GB becomes ${((after / before) * 64).toFixed(1)} GB`)
 rmSync(folder, { recursive: true })

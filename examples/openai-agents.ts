@@ -16,7 +16,7 @@ const store = sqliteStore({ file: process.env['FILE'] ?? 'agents.db' })
 const engine = createEngine({ store })
 const session = colloquySession({ conversation: await engine.openOrCreate('chat-1') })
 
-/** Without `model`, the SDK calls OpenAI. This one counts its input. */
+/** Without `model`, the SDK calls OpenAI. This model counts its input. */
 const model = {
   async getResponse({ input }) {
     const content = [{ type: 'output_text', text: `You have sent ${input.length} items.` }]

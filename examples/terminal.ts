@@ -1,6 +1,6 @@
 /**
  * An agent in a terminal: it resumes its conversation, streams its reply, and asks before it runs a
- * command. Ctrl-C stops a reply, or ends the program when there is none.
+ * command. Ctrl-C stops an active reply; otherwise it ends the program.
  *
  *   npm install ./colloquy-0.1.0.tgz @anthropic-ai/sdk zod
  *   ANTHROPIC_API_KEY=... node terminal.ts [name of the conversation]

@@ -1,6 +1,6 @@
 /**
- * Upgrades an agent while it works. Version 1 starts a tool and is killed. Version 2, with other tools,
- * opens the same database, reads an older producer's log too, and continues both. `node
+ * Upgrades an agent while it works. Version 1 starts a tool and is killed. Version 2 has other tools. It
+ * opens the same database, reads the log of an older program, too, and continues both conversations. `node
  * examples/upgrade.ts`
  */
 
@@ -50,10 +50,10 @@ const step: Step = async function* ({ messages }) {
 const conversation = await engine.open('c1')
 const { status } = await conversation.run(step, { wait: true })
 const started = (await conversation.search({ kinds: ['ActionEvent'] })).items.length
-console.log(`the run under way: ${status}, ${started} call, started once`)
+console.log(`the interrupted run: ${status}, ${started} call, started once`)
 console.log(JSON.stringify((await conversation.messages()).at(-1)?.content))
 
-// A log of an older producer: an early condensation, and a kind that is unknown today.
+// A log of an older program: a condensation in an early format, and an event of an unknown kind.
 const lines = [
   '{"kind":"MessageEvent","id":"a","source":"user","llm_message":{"role":"user","content":[{"text":"Hello"}]}}',
   '{"kind":"Condensation","id":"b","forgotten_event_ids":["a"],"summary":"A greeting.","summary_offset":0}',
@@ -67,14 +67,14 @@ await store.append(
   { mode: 'import', expected: 'none' },
 )
 const old = await engine.open('old')
-console.log(`the old log: upcasts ${loaded.flatMap(({ upcasts }) => upcasts).join(', ')}`)
+console.log(`the old log: converted by ${loaded.flatMap(({ upcasts }) => upcasts).join(', ')}`)
 console.log(
   `warnings: ${listWarnings(await old.state())
     .map(({ code }) => code)
     .join(', ')}`,
 )
 await old.sendMessage('Are you still here?')
-console.log(`and it continues: ${(await old.run(step)).status}`)
+console.log(`the old log, continued: ${(await old.run(step)).status}`)
 
 await engine.close()
 await store.close()

@@ -239,10 +239,10 @@ it('less-disk.ts needs less than 10% of the bytes of a table of snapshots', asyn
 
 it('upgrade.ts continues an active run and a log of an older producer', async () => {
   expect((await outputOf('upgrade.ts')).trim().split('\n')).toEqual([
-    'the run under way: finished, 1 call, started once',
+    'the interrupted run: finished, 1 call, started once',
     expect.stringContaining('whether it took effect is not known'),
-    'the old log: upcasts early.condensation_llm_response_id',
+    'the old log: converted by early.condensation_llm_response_id',
     'warnings: quarantined',
-    'and it continues: finished',
+    'the old log, continued: finished',
   ])
 })
