@@ -105,7 +105,7 @@ export class Conversation {
     this.id = id
   }
 
-  /** Returns the latest state, with the events of all processes. O(events of others since the last read). */
+  /** Returns the latest state, with the events of all processes. O(new events of other processes). */
   async state(): Promise<State> {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
@@ -550,8 +550,8 @@ export class Conversation {
 
   /**
    * Subscribes to the conversation and all its subagents, from their first events. A subagent's items follow
-   * its call; otherwise items of different conversations are in no fixed order. A subagent opened by another
-   * process is noticed within 250 ms. All states are kept in memory.
+   * the call that started it; otherwise items of different conversations are in no fixed order. A subagent
+   * opened by another process is noticed within 250 ms. All states are kept in memory.
    */
   subscribeTree(
     options: Pick<SubscribeOptions, 'signal'> = {},
@@ -561,7 +561,7 @@ export class Conversation {
     )
   }
 
-  /** Deletes the conversation with its log and subagents; ends their runs. Returns false if it is unknown. */
+  /** Deletes the conversation, its log and its subagents; ends their runs. Returns false if it does not exist. */
   async delete(): Promise<boolean> {
     return this.#engine.delete(this.id)
   }

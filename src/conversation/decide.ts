@@ -209,8 +209,8 @@ const LEFT_BY_RESTART: ReadonlySet<string | null> = new Set<EventKind>([
 ])
 
 /**
- * Returns two events: a move of HEAD to before a user's message, and the new message. The old message stays
- * on its branch. O(log n).
+ * Returns a move of HEAD to the event before a user's message, and the new message. The move is left out if
+ * HEAD is already there. The old message stays on its branch. O(log n).
  * @throws ColloquyError `unknown_event` when no user's message has this id; `evicted` when a snapshot or
  *   `evict` left out its body.
  * @example

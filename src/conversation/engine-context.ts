@@ -81,7 +81,7 @@ export class EngineContext {
   #oversized: string | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
-  /** Lease owners of this engine's runs, by conversation. One owner of a set has the lease; the others wait. */
+  /** Lease owners of this engine's runs, by conversation. At most one of a set has the lease; the others wait. */
   readonly #running = new Map<string, Set<string>>()
   readonly #work = new Set<Promise<unknown>>()
   #uses = 0

@@ -82,7 +82,7 @@ export interface Engine {
    * await engine.close()
    */
   openOrCreate(id: string, options?: Omit<Partial<NewConversation>, 'id'>): Promise<Conversation>
-  /** Deletes a conversation with its log and subagents; ends their runs. Returns false if it is unknown. */
+  /** Deletes a conversation, its log and its subagents; ends their runs. Returns false if it does not exist. */
   delete(id: string): Promise<boolean>
   /**
    * Deletes the conversations that match a filter of ids, owner, tags or last change, and their subagents'

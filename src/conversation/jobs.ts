@@ -126,7 +126,7 @@ export class Job<T extends object> {
     }
   }
 
-  /** Whether the stored version is the unsaved record. Another process can claim the job only once it is due. */
+  /** Whether the stored version is the unsaved record. A claim by another process would be due later. */
   async #wasSaved(): Promise<boolean> {
     const { collection, id, dueAt } = this.#item
     const [unsaved, item] = [this.#unsaved, await this.#kind.store.getItem(collection, id)]

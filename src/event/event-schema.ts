@@ -201,7 +201,7 @@ function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchem
  */
 export function eventJsonSchema(kind: EventKind): JsonObject {
   const { $schema, ...schema } = z.toJSONSchema(eventSchemas[kind](), { io: 'input', override: tidy })
-  // zod types the document as the widest JSON Schema; all of it is JSON.
+  // zod's type for the document is wider than JSON, but the document is plain JSON.
   return { $schema, title: kind, ...schema } as object as JsonObject
 }
 

@@ -15,7 +15,7 @@ const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
 /**
  * Returns a check that makes and compiles its schema at first use, because making the schemas of all kinds
- * would delay every import of the package. Only invalid values need the slower parser.
+ * would delay every import of the package. Only an invalid value is parsed again, more slowly.
  */
 export function checker(makeSchema: () => z.core.$ZodType): Check {
   let schema: z.core.$ZodType | undefined

@@ -1,6 +1,6 @@
 /**
- * Statuses of pending calls. The log records them, so that neither a restart after a crash nor a second
- * process executes a call again (P6).
+ * Statuses of pending calls. The log records them, so that a call is not executed again after a crash or by a
+ * second process (P6).
  */
 
 import type { JsonValue } from '../event/shapes.ts'
