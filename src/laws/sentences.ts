@@ -7,7 +7,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   R5: '`encodeState` returns the same bytes for the same log, even after its facts were written and read again.',
   R6: 'Any number of continuations can start from an old state, whether the state was kept or found with `stateAt`. Each continuation behaves as if it were the only one.',
   R7: 'A state opened from a snapshot, or partly evicted, equals the original state. Folding later events on it gives the state of the whole log. Where the evicted part is needed, `reduce`, `stateAt` and `switchTo` throw `evicted`. `canReduce` predicts this for `reduce`, and `isEvicted` for `stateAt`.',
-  R8: 'The same state gives the same snapshot parts, whether the state was folded, opened or partly evicted. The parts that were written at an earlier length of the log, and the parts written since then, together make a complete snapshot.',
+  R8: 'The same state gives the same snapshot parts, whether the state was folded, opened or partly evicted. Parts written at an earlier length of the log, and the parts written since then, together make a complete snapshot.',
   R9: 'Opening damaged, missing, swapped or foreign parts gives nothing or the state that was written. The same holds for parts without event bodies, if the log with the bodies lacks an event or has another event in its place. Opening never throws.',
   T1: 'A path has no repetitions and ends at a root. `isOnPathIn` agrees with `pathToEntry`.',
   T2: 'HEAD after each fact is the HEAD that the naive reading of D7 and D8 finds.',
