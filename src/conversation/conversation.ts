@@ -577,7 +577,7 @@ export class Conversation {
     )
   }
 
-  /** Appends a decision that moves HEAD. Throws during a run, which would continue on the wrong branch. */
+  /** Appends events that move HEAD. Throws during a run, because the run would continue on the wrong branch. */
   #decideAtRest(decide: Decision): Promise<readonly AppendedEvent[]> {
     return this.#engine.use(this.id, (replica) =>
       retryConflicts(async () => {

@@ -9,7 +9,7 @@ import type { Branch } from './branch.ts'
 
 /**
  * Status of a pending call. `held`: the call waits, because the conversation was paused. `started`: the call
- * may have been executed already, so it is executed again only if a user approves that.
+ * may have been executed already. Only a user or the step's `repeats` can allow another execution.
  */
 export type CallStatus = 'approved' | 'held' | 'started'
 

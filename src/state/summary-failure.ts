@@ -7,7 +7,7 @@ import type { State } from './state.ts'
 
 const FAILURE_KEY = 'condensation_failed'
 
-/** Number of events between the first failure and the next attempt. Doubles after each further failure. */
+/** Number of events from the first failure to the next attempt. Each further failure doubles it, up to MAX_WAIT. */
 const FIRST_WAIT = 16
 const MAX_WAIT = 512
 

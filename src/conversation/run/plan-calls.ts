@@ -35,10 +35,10 @@ export function planOf({ policy, newCallIds, step }: RunContext, state: State): 
 /**
  * Sorts the pending calls of HEAD's branch into those to execute, confirm, skip or interrupt. A call that has
  * started is executed again only in two cases: it was approved after its start; or `repeats` allows it
- * (default: never), and fewer than two runs were lost since the call. A call that was neither started nor
- * approved waits for confirmation if the policy requires it. Otherwise it is executed if it was appended in
- * this run (`newCallIds`) or held by a pause, else interrupted. O(k log k + e) for k pending calls and e
- * events since the reply of the first of them, and O(e) for each started call that `repeats` allows.
+ * (default: never), and fewer than two runs were lost since the call. A call that may be executed but is not
+ * approved waits for confirmation if the policy requires it. Otherwise an unstarted call is executed if it is
+ * new in this run (`newCallIds`) or held by a pause, else interrupted. O(k log k + e) for k pending calls and
+ * e events since the reply of the first of them, and O(e) for each started call that `repeats` allows.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */
