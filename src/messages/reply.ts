@@ -56,7 +56,7 @@ export const endingsAs = (type: Endings[string], names: string): Endings =>
 
 /** Returns the fields that are not in `known`, except nulls and empty lists; null if no field remains. */
 export function moreOf(value: RawObject, ...known: readonly string[]): JsonObject | null {
-  // Usually there are none, so nothing is allocated.
+  // Usually no field remains, so nothing is allocated.
   let more: string[] | null = null
   for (const key in value) {
     const field = value[key]

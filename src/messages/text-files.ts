@@ -52,10 +52,10 @@ export function decodeText(bytes: Uint8Array): string | null {
   const [first, second] = bytes
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
     return decodeUtf16(bytes.subarray(2), first === 0xff)
-  // Binary files have such bytes early.
+  // Binary files have such bytes near their beginning.
   if (bytes.some((byte) => byte < 9)) return null
   const text = decodeUtf8(bytes) ?? charactersOf(bytes)
-  // Control characters that occur early in binary files, and never in text.
+  // Control characters that occur near the beginning of binary files, and never in text.
   // oxlint-disable-next-line no-control-regex
   return /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? null : text
 }

@@ -32,7 +32,7 @@ export function argumentObject(written: string): JsonObject {
 
 /**
  * Returns arguments for a tool: `{}` if blank or `null`; null if they are not a JSON object or are nested too
- * deeply to write again. `object` is the object that was written as this text, if known. O(length).
+ * deeply to write again. `object` is the object from which the text was written, if known. O(length).
  * @example
  * readArguments('{"a": 1}') // { a: 1 }
  * readArguments('[1]') // null

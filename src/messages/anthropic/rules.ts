@@ -38,7 +38,7 @@ export const serverRules: Rules<View> = {
     ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'result'),
   ],
   'server-calls-with-results': [
-    'The call of a server tool has its result in the same turn or in a turn that continues it, unless the model is to continue the last turn.',
+    'The call of a server tool has its result in the same turn or in a turn that continues it. In a last turn that the model is to continue, the result may be missing.',
     'error: "`web_search` tool use with id `srvtoolu_…` was found without a corresponding `web_search_tool_result` block"; the same of other tools inferred',
     ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'call'),
   ],
@@ -149,7 +149,7 @@ export const blockRules: Rules<View> = {
     ({ messages }) => each(lastBlocks(messages), (block) => isThinking(block) && 'last block'),
   ],
   'thinking-leads-loop': [
-    'If thinking is enabled, the calls whose results end the request follow thinking.',
+    'If thinking is enabled and the request ends with results, the message with the calls begins with thinking.',
     'error: "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)"',
     ({ target, messages }) => {
       const [calling, closing] = messages.slice(-2)
@@ -175,7 +175,7 @@ export const blockRules: Rules<View> = {
       each(all, ({ type, body }) => type === 'image' && sourceFault(asObject(body['source'])), '.source'),
   ],
   'file-source': [
-    'A document is a PDF, plain text, texts and images, an https URL or an uploaded file; neither it nor a search result is blank.',
+    'A document is a PDF, a plain text, a list of texts and images, an https URL or an uploaded file. No document or search result is blank.',
     'SDK types Base64PDFSource, PlainTextSource and so on; "title" of 1 to 500 characters in the API reference',
     ({ all }) => each(all, ({ type, body }) => anthropicFileFault(type, body)),
   ],
@@ -200,7 +200,7 @@ export const blockRules: Rules<View> = {
     },
   ],
   'cache-longest-first': [
-    'No block cached for an hour follows one cached for five minutes, which is the default.',
+    'No block that is cached for an hour follows a block that is cached for five minutes, the default.',
     "error: \"messages.0.content.4.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.\"",
     ({ system, blocks }) => {
       let isShort = false
@@ -444,7 +444,7 @@ export const anthropicRules: Rules<View> = {
     },
   ],
   'calls-last': [
-    'Only calls follow a call, except texts and thinking up to the last thinking before another call.',
+    'Only calls follow a call. Up to the last thinking that precedes a call, texts and thinking may follow a call, too.',
     'vercel/ai#13019 for server tool blocks (error of calls-have-results); stacklok/mecatl#1465 for text at the end; UKGovernmentBEIS/inspect_ai#4922 for thinking between calls, which must not be moved; gotgenes/pi-anthropic-auth#66 for text between calls',
     function* ({ messages }) {
       for (const { blocks } of assistants(messages)) {

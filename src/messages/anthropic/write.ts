@@ -22,10 +22,10 @@ import {
 /**
  * Writes the system prompt and the messages of a Messages request. They are valid for any log (law M). A
  * reply is sent back unchanged, with its thinking byte for byte, while everything before the reply is
- * unchanged. After a change before the reply, the reply is sent without signed parts. Unsigned thinking is
- * sent back to its model if `signs` is false. Adjacent messages with the same role are merged. The first
- * parts with `cache_prompt` become cache breakpoints, up to the provider's maximum of four. The breakpoints
- * of the options `tools` and `cached` count, too. O(content).
+ * unchanged. After a change before the reply, the reply is sent without signed parts. If `signs` is false,
+ * unsigned thinking is sent back to the model that wrote it. Adjacent messages with the same role are merged.
+ * The first parts with `cache_prompt` become cache breakpoints, up to the provider's maximum of four. The
+ * breakpoints of the options `tools` and `cached` count, too. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }

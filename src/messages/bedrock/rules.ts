@@ -105,7 +105,7 @@ export const bedrockRules: Rules<View> = {
     ({ messages }) => each([messages[0] ?? NO_MESSAGE, messages.at(-1) ?? NO_MESSAGE], notUser('of')),
   ],
   'content-nonempty': [
-    'A message and a result of a call have content.',
+    'Every message and every result of a call has content.',
     'error: "The content field in the Message object at messages.0 is empty. Add a ContentBlock object"; inferred for results',
     function* ({ messages, blocks }) {
       yield* each(messages, (each) => each.blocks.length === 0 && 'no content')
@@ -116,7 +116,7 @@ export const bedrockRules: Rules<View> = {
     },
   ],
   'text-nonblank': [
-    'No text of a system prompt, a user or a result is blank.',
+    'No text in a system prompt, a user message or a result is blank.',
     'error: "The text field in the ContentBlock object at messages.0.content.0 is blank."',
     ({ blocks }) => each(blocks, ({ role, body: { text } }) => role !== 'assistant' && blankFault(text)),
   ],
@@ -176,7 +176,7 @@ export const bedrockRules: Rules<View> = {
     },
   ],
   bytes: [
-    'The bytes of an image are a byte array, and not empty.',
+    'The bytes of an image are a byte array that is not empty.',
     'type ImageSource of the AWS client: bytes is a Uint8Array',
     ({ blocks }) =>
       each(blocks, ({ kind, data }) => {

@@ -171,7 +171,7 @@ export const googleRules: Rules<View> = {
       ),
   ],
   'ids-pair': [
-    'A result has the id of its call, or none if the call has none.',
+    'A result has the id of its call, or no id if the call has no id.',
     'SDK type FunctionResponse: "Populated by the client to match the corresponding function call `id`."',
     function* ({ contents }) {
       for (const [index, { calls }] of contents.entries())

@@ -67,7 +67,7 @@ function stepOf({ path, body: { type, id, call_id } }: Part): Step {
 export const interactionsRules: Rules<View> = {
   ...formRules<View>(shape, 'types Step and Content of @google/genai 3.1'),
   'user-ends': [
-    'The input is not empty, begins with the user, and ends with the user or a result.',
+    'The input is not empty, begins with a user input, and ends with a user input or a result.',
     'guide on stateless conversations: the history, then the new input; the beginning is inferred',
     function* ({ request, steps }) {
       if (!Array.isArray(asObject(request)['input'])) return
@@ -78,7 +78,7 @@ export const interactionsRules: Rules<View> = {
     },
   ],
   'content-nonempty': [
-    'An input and an output have content, and a text is not empty.',
+    'Every input and every output has content, and no text of an input or a result is empty.',
     'inferred: generateContent refuses both ("must not be empty")',
     function* ({ steps, contents }) {
       for (const { path, body } of steps) yield* nonEmpty(body['content'], path)
@@ -125,7 +125,7 @@ export const interactionsRules: Rules<View> = {
     },
   ],
   media: [
-    'Bytes are base64; media of a user has one source, a known type, and an https URL if it has an address.',
+    'Bytes are base64. Media of a user has one source and a known type, and its address, if any, is an https URL.',
     'types ImageContent, AudioContent, DocumentContent and VideoContent; one source is inferred',
     ({ contents }) => each(contents, mediaFault),
   ],

@@ -237,9 +237,9 @@ export interface ChatReply {
 
 /**
  * Reads the first choice of a Chat Completions reply as events and an outcome. In later requests, plain
- * reasoning (`reasoning_content`, `reasoning` or `reasoning_text`) is sent back to its model in the same
- * field; text of `thinking` parts is read, but not sent back. The last call of a truncated reply and all
- * calls of a refused, filtered, aborted or failed reply are not executed.
+ * reasoning (`reasoning_content`, `reasoning` or `reasoning_text`) is sent back in the same field to the
+ * model that wrote it; text of `thinking` parts is read, but not sent back. The last call of a truncated
+ * reply and all calls of a refused, filtered, aborted or failed reply are not executed.
  *
  * A custom call cannot be executed. A refusal is read as text with `more: { type: 'refusal' }` in
  * `reply.parts`. Other content (annotations, signed reasoning …) is stored there as `other`. Additional

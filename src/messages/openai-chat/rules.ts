@@ -125,7 +125,7 @@ export const openAiChatRules: Rules<View> = {
     ({ messages }) => userFirst(messages, 'messages'),
   ],
   'content-nonempty': [
-    "System and user text, content arrays and text parts are not empty; a tool's text may be.",
+    "System and user text, content arrays and text parts are not empty; a tool's text may be empty.",
     'OpenAPI: content arrays have minItems 1; "" in system and user messages and text parts: inferred',
     function* ({ messages, parts }) {
       for (const { path, content } of messages) yield* nonEmpty(content, `${path}.content`)

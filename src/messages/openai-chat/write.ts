@@ -24,9 +24,9 @@ interface ReplyPart {
 /**
  * Writes the messages of a Chat Completions request. They are valid for any log (law M). Thinking and
  * reasoning items of other grammars are left out, because this grammar has no place for them. Server-specific
- * fields are sent back to their model, but signed fields only while their reply's prefix is unchanged. By
- * default, `reasoning_content` is sent only in messages with calls. Images of tool results follow in a user
- * message. O(content).
+ * fields are sent back to the model that wrote them, but signed fields only while their reply's prefix is
+ * unchanged. By default, `reasoning_content` is sent only in messages with calls. Images of tool results
+ * follow in a user message. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toOpenAIChat([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]

@@ -77,7 +77,7 @@ export const serverRules: Rules<View> = {
     },
   ],
   'approval-follows-request': [
-    'An approval settles an earlier request, once.',
+    'An approval names an earlier request, and no other approval names this request.',
     'inferred: an approval names its request by id, and a server approves one call of a tool',
     ({ items }) => {
       const requests = new Set<unknown>()
@@ -333,7 +333,7 @@ export const openAiResponsesRules: Rules<View> = {
     },
   ],
   'part-of-role': [
-    'Assistant content is output_text and refusal, all other content is input_text, input_image and input_file.',
+    'Assistant content is output_text and refusal; all other content is input_text, input_image and input_file.',
     "error: \"Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.\"",
     ({ parts }) =>
       each(parts, ({ type, role, body: { type: kind } }) => {
@@ -357,7 +357,7 @@ export const openAiResponsesRules: Rules<View> = {
     ({ parts }) => each(parts, ({ body }) => imageUrlFault(body['image_url'], ANY_URL), '.image_url'),
   ],
   'file-source': [
-    'A file or an image has one source: a data URL (named for a file), an address, or an id.',
+    'A file or an image has one source: a data URL, an address, or an id. A file with a data URL has a name.',
     'SDK types ResponseInputFile and ResponseInputImage; guide "File inputs"',
     ({ parts }) =>
       each(parts, ({ body }) => {

@@ -232,7 +232,7 @@ function requestKey(item: JsonObject): string | null {
 
 /**
  * Writes the instructions and the input of a Responses request. They are valid for any log (law M). If a
- * reply's prefix is unchanged, each of its reasoning items with a legal id is sent with the encrypted
+ * reply's prefix is unchanged, each of its reasoning items with a legal id is sent with its encrypted
  * content, before the item that followed the reasoning. Thinking blocks, reasoning text, and the status and
  * plain content of reasoning items are left out, because the provider rejects all of these. The answer to an
  * item that is sent, for example an `mcp_approval_response` to an `mcp_approval_request`, is also sent as an
@@ -248,8 +248,8 @@ export function toOpenAIResponses(
   const { onPrefix, ...others } = options
   for (let refused: ReadonlySet<string> = new Set(); ;) {
     const request = writeRequest({ limits: LIMITS, start, refused }, messages, others)
-    // Whether an item's id may be sent is known only when it is written; then the other half of its pair may have
-    // been written already.
+    // Whether an item's id may be sent is known only when it is written. By then, the other half of its pair
+    // may have been written.
     if (latestSplit.length > 0) refused = new Set([...refused, ...latestSplit])
     else {
       if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((remaining) => onPrefix(remaining))

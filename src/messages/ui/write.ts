@@ -78,7 +78,7 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
 /**
  * Returns HEAD's branch for the AI SDK's `useChat`. A user message has the id of its event. After it, one
  * assistant message contains the whole turn, under the user message's id with the suffix `-reply`. A reply is
- * in the turn of the last user message that its model had read (`reply.after`). Calls become `tool-NAME`
+ * in the turn of the last user message that the model had received (`reply.after`). Calls become `tool-NAME`
  * parts, and items outside replies become `data-…` parts. A pause or interrupt follows the reply that it
  * ended. System prompts are left out. O(path + view + content), O(view) per condensation, and O(log) if there
  * were working calls.
@@ -134,8 +134,8 @@ function turnsOf(state: State, items: readonly TimelineItem[], { seq } = { seq: 
 }
 
 /**
- * Adds an item to the turn of the latest user message that the item's model had read, or to the latest turn
- * if this is unknown.
+ * Adds an item to the turn of the latest user message that the model had received, or to the latest turn if
+ * this message is unknown.
  */
 function addItem({ log }: State, turns: readonly UITurn[], item: TimelineItem): void {
   const { after, interrupted = false } = ('reply' in item && item.reply) || {}
@@ -305,7 +305,7 @@ function contentParts(part: Content, link: Link): (UITextPart | UIFilePart)[] {
   const address = addressesIn(part, link)[0]?.[0] ?? null
   if (reading?.as === 'image') return [imagePart(reading.url, address)]
   if (reading === null && address !== null) {
-    // By reference, only the type of a file is known.
+    // For a file that is stored by reference, only the type is known.
     const type = part['mediaType'] ?? part['media_type']
     return [{ type: 'file', mediaType: typeof type === 'string' ? type : UNKNOWN_TYPE, url: address }]
   }
