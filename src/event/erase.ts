@@ -100,7 +100,7 @@ function actionContent(event: ActionEvent): object {
   const { id, name, origin } = tool_call
   const hasReasoning = hasText(reasoning_content) || (responses_reasoning_item ?? null) !== null
   return defined({
-    // An erased call still has a thought or reasoning, because such a call may start a new batch (U2).
+    // If the call had a thought or reasoning, it keeps a placeholder: such a call may start a new batch (U2).
     thought: thought.length === 0 ? [] : thought.some(({ text }) => hasText(text)) ? TEXT : SILENCE,
     reasoning_content: hasReasoning ? ERASED : undefined,
     thinking_blocks: thinkingOf(event),

@@ -18,7 +18,7 @@ export interface TreeAccess<Tree, Node extends RuleNode> {
   above(tree: Tree, node: Node): Node | null
 }
 
-/** HEAD after an event. `move`: whether the event moved HEAD; `unknown` if it moves HEAD to an unknown event. */
+/** HEAD after an event. `move`: whether the event moved HEAD; `unknown` if the event names an unknown target. */
 export interface HeadStep<Node> {
   readonly head: Node | null
   readonly move: 'none' | 'made' | 'unknown'
