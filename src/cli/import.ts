@@ -420,8 +420,8 @@ const newReport = (file: string, form: Source['form'], { id, notes }: Plan) => (
   ...newProblems(),
   repairs: new Map<keyof typeof REPAIRS, Tally>(),
   /**
-   * `value` is HEAD in base_state.json (null: before every event). `added` is whether this import added the
-   * event that moves HEAD there. Null if the log has no such event.
+   * `value` is HEAD in base_state.json (null: before every event). `added` is whether this import, and not an
+   * earlier one, added the event that moves HEAD there. `head` is null if the log has no such event.
    */
   head: null as { readonly value: string | null; readonly added: boolean } | null,
   notes: [...notes],

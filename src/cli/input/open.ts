@@ -280,7 +280,7 @@ async function openDirectory(directory: string): Promise<Opened> {
 
 const conversationFolderOf = (path: string): string => folderOf(path).replace(/(^|\/)events$/, '') || '.'
 
-/** Opens the conversation in a tree of files. @throws FileError for no or several conversations. */
+/** Opens the conversation in a tree of files. @throws FileError unless it contains exactly one. */
 async function openTree(form: 'directory' | 'zip', tree: FileTree, name: string | null): Promise<Opened> {
   const all = tree.paths.filter((path) => eventNumber(baseOf(path)) !== null)
   // A conversation without events still has its documents.
@@ -338,7 +338,7 @@ export async function sessionFilesIn(name: string) {
   })
 }
 
-/** Finds a Codex rollout by its id: in the `sessions` folders that contain the file `other`, or next to it. */
+/** Finds a Codex rollout by its id: in `sessions` and `archived_sessions` around the file `other`, or next to it. */
 export async function findRollout(other: string, id: string): Promise<string | null> {
   const folder = dirname(resolve(other))
   const home = /^(.*[\\/])(?:archived_)?sessions(?=[\\/]|$)/.exec(folder)?.[1]

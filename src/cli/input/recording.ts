@@ -302,7 +302,7 @@ export function selectState(log: Log, options: Options<FileCommand>): State {
 
 const LISTED_IDS = 3
 
-/** Finds an event by id, id prefix or line. Returns its id or position, or `typed` if no event matches. O(n). */
+/** Finds an event by id, unique id prefix or line. Returns its id or position, or `typed` if no event matches. O(n). */
 export function resolveEvent({ state, lines }: Log, typed: string): string | number {
   if (findEvent(state, typed) !== undefined || typed.endsWith('-summary')) return typed
   const ids = new Set<string>()

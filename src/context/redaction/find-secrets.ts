@@ -18,7 +18,7 @@ export type ReportHit = (start: number, end: number, secret: string, rank: Rank)
 export type Finder = (text: string, report: ReportHit) => void
 
 /**
- * Returns ascending, disjoint ranges of secrets outside of masks, even under one level of encoding.
+ * Returns ascending, disjoint ranges of secrets outside of masks. Also finds secrets that are encoded once.
  * O(length).
  */
 export function findSecrets(text: string, finders: readonly Finder[]): Hit[] {
