@@ -27,6 +27,12 @@ describe('input formats', () => {
     ['sniffed', `\ufeff[${A},${B}]`],
     ['UPPER.JSON', `[${A},${B}]`],
     ['array.jsonl', `[${A},${B}]`],
+    ['page.json', `{"items":[${A},${B}],"next_page_id":null}`],
+    ['page', `{"next_page_id":null,"items":[${A},${B}]}`],
+    [
+      'pretty-page.jsonl',
+      JSON.stringify({ items: [JSON.parse(A), JSON.parse(B)], next_page_id: null }, null, 2),
+    ],
     ['array-end.jsonl', ` \n[${A},${B}]\n\n`],
     ['pretty-array.jsonl', JSON.stringify([JSON.parse(A), JSON.parse(B)], null, 2)],
   ])('include %s', async (name, text) => {
@@ -34,7 +40,8 @@ describe('input formats', () => {
   })
 
   it('are detected in standard input by the first character, for any chunk size', async () => {
-    for (const text of [`${A}\n${B}`, `[${A},${B}]`, `\ufeff\n[${A},${B}]`, `\ufeff${A}\n${B}`]) {
+    const page = `{"items":[${A},${B}],"next_page_id":null}`
+    for (const text of [`${A}\n${B}`, `[${A},${B}]`, page, `\ufeff\n[${A},${B}]`, `\ufeff${A}\n${B}`]) {
       const bytes = Buffer.from(text)
       expect(await ids('-', text)).toEqual(['a', 'b'])
       expect(
@@ -107,6 +114,18 @@ describe('empty input', () => {
       err: '',
     })
   })
+
+  it.each(['page.json', 'page'])(
+    '%s with a page that others follow fails, and says what to do',
+    async (name) => {
+      const { all } = await runJson<TreeAnswer>([
+        'check',
+        folder({ [name]: `{"items":[${A}],"next_page_id":"b"}` })(name),
+      ])
+      const message = expect.stringContaining('write the items of all pages into one array')
+      expect(all[0]).toMatchObject({ error: { code: 'not_an_array', message } })
+    },
+  )
 
   it('a blank a.json fails with not_json', async () => {
     const { code, all } = await runJson(['check', folder({ 'a.json': ' \n' })('a.json')])

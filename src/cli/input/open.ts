@@ -6,6 +6,7 @@ import { basename, dirname, extname, join, resolve } from 'node:path'
 import { basename as baseOf, dirname as folderOf } from 'node:path/posix'
 import type { JsonValue } from '../../event/index.ts'
 import { FileError, rejectRead } from '../failure.ts'
+import { asObject } from './documents.ts'
 import type { Io } from '../print/io.ts'
 import type { FileTree } from './zip.ts'
 
@@ -112,8 +113,8 @@ export function errorPosition(text: string): string {
 async function openText(extension: string, begun: Begun): Promise<Opened> {
   const isJsonFile = extension === '.json'
   const [opening] = trimmed(begun.read)
-  const isObject = opening === OPEN_BRACE
-  const mayBeDocument = opening === OPEN_BRACKET || (isObject && valueOf(firstLine(begun)) === undefined)
+  const first = opening === OPEN_BRACE ? valueOf(firstLine(begun)) : null
+  const mayBeDocument = opening === OPEN_BRACKET || first === undefined || isPage(first)
   if (!isJsonFile && !mayBeDocument) return openLines(begun)
   const all = await readOn(begun, () => false)
   const value = all.isWhole ? valueOf(all.read) : undefined
@@ -128,10 +129,21 @@ async function openText(extension: string, begun: Begun): Promise<Opened> {
   }
   const bytes = trimmed(all.read)
   const line = all.read.subarray(0, -bytes.length).toString('latin1').split('\n').length
-  const [form, pieces] = Array.isArray(value)
-    ? (['array', elementsOf(all.read)] as const)
-    : ([isJsonFile ? 'document' : 'lines', [{ line, bytes }]] as const)
+  const [form, pieces] =
+    Array.isArray(value) || isPage(value)
+      ? (['array', elementsOf(all.read)] as const)
+      : ([isJsonFile ? 'document' : 'lines', [{ line, bytes }]] as const)
   return { form, pieces: Readable.from([pieces]), sidecarFiles: null }
+}
+
+const MORE_PAGES = 'is one page of events, and more follow; write the items of all pages into one array'
+
+/** Whether a value is the only or last page of a server's events. @throws FileError for another page. */
+function isPage(value: JsonValue): boolean {
+  const { items, next_page_id: next, ...others } = asObject(value) ?? {}
+  if (!Array.isArray(items) || next === undefined || Object.keys(others).length > 0) return false
+  if (next === null) return true
+  throw new FileError('not_an_array', MORE_PAGES)
 }
 
 const openLines = ({ read, rest }: Begun): Opened => {
@@ -214,7 +226,7 @@ async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncIterableIterator
   if (!last.every(isSpace)) yield [{ line: line + 1, bytes: last }]
 }
 
-/** The text of each element of a valid array. Parsing would lose digits and repeated keys. O(length). */
+/** The text of each element of the first array in valid JSON. Parsing would lose digits and repeated keys. O(length). */
 function elementsOf(text: Buffer): Piece[] {
   const pieces: Piece[] = []
   let from = text.indexOf('[') + 1

@@ -38,10 +38,7 @@ const UNCHANGED = { upcasts: [], warnings: [] }
 
 /** Decodes a piece. Quarantines an unreadable piece, and never throws. */
 export function decodePiece(bytes: Buffer): Decoded {
-  const text = bytes
-    .toString('utf8')
-    .replace(/^\ufeff/, '')
-    .replace(/\r$/, '')
+  const text = bytes.toString('utf8').replaceAll(/^\ufeff|\r$/g, '')
   const stored = unwrap(text)
   if (stored !== null) return { ...UNCHANGED, fact: stored, broken: null }
   const loaded = loadLine(text)
@@ -129,9 +126,7 @@ async function recordsIn(pieces: AsyncIterable<readonly Piece[]>): Promise<Sessi
 }
 
 export async function* factsOf({ facts }: Session): AsyncIterableIterator<readonly ReadFact[]> {
-  yield facts.map(({ line, fact }) => {
-    return { ...UNCHANGED, line, fact, broken: isJson(fact) ? null : 'not JSON' }
-  })
+  yield facts.map((one) => ({ ...UNCHANGED, ...one, broken: isJson(one.fact) ? null : 'not JSON' }))
 }
 
 async function* decodePieces(
@@ -246,14 +241,13 @@ async function collect(
   const loaded: Loaded[] = []
   const problems = newProblems()
   let state = initialState(conversation === null ? {} : { conversationId: conversation })
-  for await (const batch of facts) {
+  for await (const batch of facts)
     for (const piece of batch) {
       state = reduce(state, piece.fact)
       loaded.push(piece)
       lines.push(piece.line)
       noteRead(problems, piece)
     }
-  }
   const subagents = (session?.children ?? []).flatMap(({ id, subagent }) =>
     subagent === null ? [] : [{ id, actionId: subagent.actionId }],
   )
