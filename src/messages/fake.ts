@@ -1,4 +1,4 @@
-/** How fake providers read requests and write replies: what their rules and streams have in common. */
+/** What the fake providers of all grammars share: reading requests, and writing replies and streams. */
 
 import { isObject } from '../event/json.ts'
 import { hashText } from '../event/text.ts'

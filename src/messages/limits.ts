@@ -123,8 +123,8 @@ export type PartKind = 'thinking' | 'text' | 'call' | 'reasoning'
 /**
  * Reference to a part by kind and by its index in a field of the message: `thinking_blocks`, `content` or
  * `tool_calls`. For `reasoning`, `index` counts the message's reasoning item first, then the reasoning items
- * of its calls. Stored in the form `{ "text": 0 }`. `more` has the part's fields that the standard field
- * cannot store.
+ * of its calls. A reference is stored in the form `{ "text": 0 }`. `more` has the part's fields that the
+ * standard field cannot store.
  */
 export interface FieldRef {
   readonly kind: PartKind

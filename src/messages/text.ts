@@ -2,7 +2,7 @@ import { isWhitespace } from '../event/text.ts'
 import { attempt, isObject, parseJson } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
 
-/** Maximum depth of objects that every JSON writer can write (design D17). */
+/** Maximum nesting depth of arguments. Every JSON writer can write this depth (design D17). */
 const MAX_DEPTH = 512
 
 /**

@@ -175,9 +175,9 @@ interface ReplyWriter<Block> {
 }
 
 /**
- * Returns a reply's blocks in order. If signed parts are kept, texts before the last signed part are
- * unchanged, because its signature covers them. Other blank texts are left out. Placeholders replace parts
- * that the grammar lacks.
+ * Returns a reply's blocks in order. If signed parts are kept, texts before the last signed part are sent
+ * unchanged, even if blank, because its signature covers them. Other blank texts are left out. Placeholders
+ * replace parts that the grammar lacks.
  */
 export function replyBlocks<Block>(
   { refs, bound, message, calls }: Pick<AssistantTurn, 'refs' | 'bound' | 'message' | 'calls'>,

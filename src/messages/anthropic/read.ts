@@ -107,9 +107,9 @@ export interface AnthropicReply {
 
 /**
  * Reads a whole reply of Anthropic as events and an outcome. In later requests, thinking, texts and calls are
- * sent back in order, byte for byte. Blank texts, which the provider rejects, are left out, except before a
- * signed part, whose signature covers them. A call at the end of a truncated reply and all calls of a refused
- * or failed reply are not executed.
+ * sent back in order, byte for byte. Blank texts are left out, because the provider rejects them. Blank texts
+ * before a signed part are kept, because its signature covers them. A call at the end of a truncated reply
+ * and all calls of a refused or failed reply are not executed.
  *
  * Other blocks (server tools and their results, compaction …) are stored in `reply.parts` as `other`.
  * Additional fields of texts and calls (citations, callers) are stored there as `more`. These blocks and

@@ -13,8 +13,8 @@ export interface BedrockReply {
 }
 
 /**
- * Reads a whole reply of Bedrock as events and an outcome. In later requests, reasoning, texts with
- * citations, and calls are sent back in order; files, and calls that the provider executed, are sent back
+ * Reads a whole reply of Bedrock as events and an outcome. In later requests, reasoning, texts (with their
+ * citations) and calls are sent back in order; files, and calls that the provider executed, are sent back
  * unchanged. A call at the end of a truncated reply and all calls of a filtered or failed reply are not
  * executed. The model is recorded from `options.request`, because replies do not name it. Never throws.
  * O(length).

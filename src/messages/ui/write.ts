@@ -25,7 +25,7 @@ export interface UIMessagesOptions {
    * (`/api/conversations/{id}/blobs/{hash}?decode=true`). Default: `whole`.
    */
   readonly blobs?: 'whole' | 'refs'
-  /** URL of the service, with which the addresses of files begin. Default: empty, for the page's origin. */
+  /** URL of the service, which precedes the paths of files. Default: empty, for the page's origin. */
   readonly service?: string
 }
 
