@@ -3,7 +3,7 @@ import { callIdOf, type Entry, type LogWarning, responseIdOf } from './entry.ts'
 import type { ColumnarLog } from './columnar/columnar-log.ts'
 import { lazyVector, Vector } from './vector.ts'
 
-/** Positions of events by id, of actions by tool call id, and of each LLM response's first action by its id. */
+/** Positions of events by id, of actions by tool call id, and of each LLM response's first action by response id. */
 export interface LogIndex {
   readonly ids: IndexMap
   readonly calls: IndexMap

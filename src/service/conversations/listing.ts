@@ -21,7 +21,7 @@ interface Listing {
   readonly limit: number
 }
 
-/** Returns a page that matches `storeFilter`. The page may be short or empty and still have a next page. */
+/** Returns a page of conversations that match `storeFilter`. Even a short or empty page may have a next page. */
 export async function listPage(
   store: Pick<Store, 'listConversations'>,
   storeFilter: ConversationFilter,

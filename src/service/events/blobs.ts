@@ -76,7 +76,7 @@ export const blobOperations = (store: Store): Operation[] => {
 
 const MAX_KNOWN = 10_000
 
-/** Characters at the end of a piece that are searched again with the next: more than `encrypted_content` has. */
+/** Number of characters at a piece's end that are searched again with the next piece. `encrypted_content` has fewer. */
 const OVERLAP = 32
 
 /**

@@ -11,7 +11,7 @@ import type { Store } from '../../store/contract/store.ts'
 
 interface User {
   readonly user_id: string
-  /** The identity provider's id of the user; null if the user was provisioned without one. */
+  /** The user's id at the identity provider; null if the user was provisioned without one. */
   readonly subject?: string | null
   /** E-mail address in lowercase. */
   readonly email: string
@@ -203,7 +203,7 @@ export function withQuota(
   const sweep = async (today: string): Promise<void> => {
     for await (const { id } of records.walk()) if (id < today) await records.remove(id)
   }
-  /** Whether a request creates a conversation that already exists: a retry, which needs no quota. */
+  /** Whether a creation request has the id of an existing conversation. Such a retry needs no quota. */
   const exists = async ({ operationId }: Operation, body: unknown): Promise<boolean> => {
     const id = operationId === CREATION ? (body as StartBody | undefined)?.conversation_id : null
     return typeof id === 'string' && (await findConversation(store, id)) !== null

@@ -32,7 +32,7 @@ export class NamedSecrets extends SealedMap {
     return new Map(Array.from(await this.all(), ([name, { secret }]) => [name, String(secret)]))
   }
 
-  /** Stores a secret; replaces one with the same name. @throws HttpProblem 409, also for too many secrets. */
+  /** Stores a secret; replaces one with the same name. @throws HttpProblem 409 as `SealedMap`, or for too many. */
   async save(info: SecretInfo, secret: string): Promise<SecretInfo> {
     await this.put(info.name, () => ({ secret, description: info.description }))
     return info

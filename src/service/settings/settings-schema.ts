@@ -129,7 +129,7 @@ const server = z.strictObject({
 export const newServerBody = silent(
   bodyOf(
     server.refine(({ command, url }) => (command ?? url ?? null) !== null, {
-      error: 'Pass a `command` or a `url`.',
+      error: 'Send a `command` or a `url`.',
       params: { type: 'value_error' },
     }),
   ),

@@ -109,7 +109,7 @@ async function send(llm: JsonObject, limit: JsonObject, signal: AbortSignal): Pr
   }
   const url = new URL(base)
   if (url.username !== '' || url.password !== '') {
-    throw new Refusal('BadRequestError', 'The base_url must not have a user name. Send the key as api_key.')
+    throw new Refusal('BadRequestError', 'The base_url must not have credentials. Send the key as api_key.')
   }
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/chat/completions`
   try {
