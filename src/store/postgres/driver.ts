@@ -7,8 +7,8 @@ export interface PostgresClient {
 }
 
 /**
- * Options of a PostgreSQL store: a URL, or a client. The client must have no open transaction, because its
- * rollback would undo acknowledged changes.
+ * Options of a PostgreSQL store: a URL, or a client. The client must have no open transaction, because a
+ * rollback of this transaction would undo acknowledged changes.
  */
 export type PostgresStoreOptions = Common &
   (

@@ -430,8 +430,8 @@ const SHARD = `(${WEIGHTS.map(
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
- * Visits a limited number of rows from a position: there is no index of shards, because it would slow
- * down appends. Returns the row at this position and the rows of a shard (null: of all shards), up to a second
+ * Visits a limited number of rows from a position: there is no index of shards, because it would slow down
+ * appends. Returns the row at this position and the rows of a shard (null: of all shards), up to a second
  * limit.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere

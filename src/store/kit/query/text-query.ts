@@ -179,7 +179,7 @@ function clausesOf(text: string, isPhrase: boolean): TextClause[] {
   const tokens = tokensOf(text)
   const last = tokens.at(-1)
   if (last === undefined) return []
-  // Searches for whole identifiers, so that `fooBar` also finds `foobar`. Parts precede their identifier.
+  // Searches for whole identifiers, so that `fooBar` also finds `foobar`. In `tokens`, parts precede their identifier.
   const wholes = isPhrase
     ? tokens
     : tokens.filter(
