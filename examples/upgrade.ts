@@ -1,7 +1,7 @@
 /**
- * Upgrades an agent while it works. Version 1 starts a tool and is killed. Version 2 has other tools. It
- * opens the same database, reads the log of an older program, too, and continues both conversations. `node
- * examples/upgrade.ts`
+ * Upgrades an agent while it works. Version 1 starts a tool and is killed. Version 2 does not have this
+ * tool. It opens the same database, reads the log of an older program, too, and continues both
+ * conversations. `node examples/upgrade.ts`
  */
 
 import { spawn } from 'node:child_process'

@@ -175,7 +175,7 @@ const READ_KINDS: readonly EventKind[] = [
 /**
  * Returns HEAD's branch as a list of items for a user interface, in log order: prompts, messages,
  * condensations, errors, pauses, and calls with their status and result. Pending calls and forgotten items
- * are included. Results that end no call are not; see `listDroppedResults`. Items contain no
+ * are included. Results that end no call are left out; see `listDroppedResults`. Items contain no
  * `encrypted_content` and no signatures. For another branch, pass `switchTo(state, leafId)`. O(path + view +
  * content), and O(view) per condensation; with `progress`, also O(log) if there were working calls.
  * @throws ColloquyError `unknown_event` for an unknown id in `after`; `evicted` if the state is from a

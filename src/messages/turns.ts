@@ -56,8 +56,8 @@ export interface TurnReader {
 /**
  * Returns a reader of turns. Each call has exactly one result: a result without a call is left out, and a
  * call without a result gets an error. A fixed user turn is added after a reply without calls if no user
- * message follows the reply. It is not added after a paused reply that continues. Added turns depend only on
- * earlier messages, so the text before a reply stays the same as when the reply was requested. O(content).
+ * message follows the reply. After a paused reply, it is added only if the next reply begins a turn. Added
+ * turns depend only on earlier messages, so the prefix of a reply does not change later. O(content).
  */
 export function turnReader(
   limits: Limits,
