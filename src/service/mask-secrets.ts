@@ -133,7 +133,7 @@ function shownArguments(list: readonly JsonValue[]): JsonValue[] {
 
 /**
  * Returns a value without secrets. Removes each text, list, environment and header map that contains a secret.
- * Removes only the secret fields of other objects.
+ * From other objects, removes only secret fields.
  */
 export function withoutSecrets(value: JsonObject): JsonObject {
   const open = Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(
