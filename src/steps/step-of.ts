@@ -142,7 +142,7 @@ const notExecuted = ({ tool_name, tool_call_id }: ActionEvent, reason: string): 
   error: `The call was not executed: ${reason}${reason.endsWith('.') ? '' : '.'}`,
 })
 
-/** Returns the result. If the log cannot store it, returns an error result: an executed call needs one. */
+/** Returns the result. If the log cannot store it, returns an error result: each call needs a result. */
 function storableResult(call: Call, observation: Observation): CallResult {
   const result = resultWith(call, observation)
   const decoded = decodeEvent(result)
