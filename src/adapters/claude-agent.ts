@@ -163,8 +163,7 @@ export function sessionStore(options: { readonly store: Store }): Required<Sessi
         return entriesOf(await readEvents(store, id, 0, record.version), key, ids)
       }),
     async listSessions(projectKey) {
-      const sessions = await listSessions(store, projectKey)
-      return sessions.map(({ sessionId, mtime }) => ({ sessionId, mtime }))
+      return (await listSessions(store, projectKey)).map(({ sessionId, mtime }) => ({ sessionId, mtime }))
     },
     async listSessionSummaries(projectKey) {
       const sessions = await listSessions(store, projectKey)

@@ -7,7 +7,7 @@ import type { ACPToolCallEvent, ActionEvent, MessageEvent, ToolResultEvent } fro
 import { type EventKind, isToolResult } from '../event/kinds.ts'
 import { type Entry, type EventEntry, loadedEvent } from '../log/entry.ts'
 import { callsEnded } from '../state/read.ts'
-import { resultMessage } from '../messages/results.ts'
+import { resultMessage, resultStatus } from '../messages/results.ts'
 import { isObject, ownField } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 
@@ -139,7 +139,7 @@ function callBlock(call: ActionEvent, result: ToolResultEvent | null): ToolBlock
   const output = result === null ? '' : shownOf(resultMessage(result, call).content).join('\n')
   return {
     name: call.tool_name,
-    status: resultStatus(result),
+    status: result === null ? 'no result' : resultStatus(result),
     sections: [
       ['input', inputOf(call)],
       ['output', hasText(output) ? output : null],
@@ -150,12 +150,6 @@ function callBlock(call: ActionEvent, result: ToolResultEvent | null): ToolBlock
 function finishText({ tool_name, action }: ActionEvent): string | null {
   const message = tool_name === 'finish' ? action?.['message'] : null
   return hasText(message) ? message : null
-}
-
-function resultStatus(result: ToolResultEvent | null): string {
-  if (result === null) return 'no result'
-  if (result.kind === 'UserRejectObservation') return 'rejected'
-  return result.kind === 'AgentErrorEvent' || result.observation.is_error === true ? 'failed' : 'completed'
 }
 
 function inputOf({ action, tool_call }: ActionEvent): string | null {

@@ -153,6 +153,5 @@ export function checkOneOf<T extends string>(
   refuse: Refuse = invalidQuery,
 ): T | null {
   if (value === undefined || value === null) return null
-  const match = choices.find((choice) => choice === value)
-  return match ?? refuse(field, `must be one of ${choices.join(', ')}`)
+  return choices.find((choice) => choice === value) ?? refuse(field, `must be one of ${choices.join(', ')}`)
 }

@@ -256,8 +256,7 @@ function sceneOf(log: State | Iterable<LogItem>, options: FindingOptions): Scene
   }
   const items = Array.from(log, loadItem)
   const facts = items.map(({ fact }) => fact)
-  const state = replay(facts, conversationId === undefined ? {} : { conversationId })
-  return seen(state, items)
+  return seen(replay(facts, conversationId === undefined ? {} : { conversationId }), items)
 }
 
 function grammarsIn({ log }: State): readonly GrammarName[] {

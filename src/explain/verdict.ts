@@ -114,8 +114,10 @@ function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boole
   const stretch = stretchOf([...position.branch.view.units], position.unit)
   // If a later call belongs to the same reply, no path shows whether it would have joined the batch.
   if (later.some((entry) => isOfReplies(repliesOf(stretch), entry))) return false
-  const events = stretch.flatMap((unit) => [...unitEvents(unit)])
-  return !isListed(events, later)
+  return !isListed(
+    stretch.flatMap((unit) => [...unitEvents(unit)]),
+    later,
+  )
 }
 
 function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): string {

@@ -125,8 +125,7 @@ function reportRepairs(log: Log, entry: Entry, report: Report): void {
 
 function repeatedId(first: Entry | undefined, entry: Entry): string {
   const where = `${quote(entry.id)} is already the id of the event at position ${first?.seq ?? 0}`
-  const isSame = entryText(first) === entryText(entry)
-  return isSame
+  return entryText(first) === entryText(entry)
     ? `${where}, which has the same content; a correct server appends an event once`
     : `${where}, which has other content; a correct server gives each event its own id`
 }

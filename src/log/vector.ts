@@ -132,8 +132,7 @@ export class Vector<T> implements Iterable<T> {
   /** Returns this list followed by another. O(log n). */
   concat(other: Vector<T>): Vector<T> {
     if (this.length === 0) return other
-    const tree = join(this.#whole(), other.#tree)
-    return new Vector(this.length + other.length, tree, other.#tail)
+    return new Vector(this.length + other.length, join(this.#whole(), other.#tree), other.#tail)
   }
 
   /** Returns the values from `from` (default 0) to before `to` (default: all) as an array. O(log n + result). */

@@ -100,8 +100,7 @@ type Reading =
  * express it. O(size).
  */
 export function readPart(part: OpenPart): Reading | null {
-  const json = part as JsonObject
-  return ownField(READERS, part.type)?.(json) ?? null
+  return ownField(READERS, part.type)?.(part as JsonObject) ?? null
 }
 
 export const isPartType = (type: string): boolean => Object.hasOwn(READERS, type)

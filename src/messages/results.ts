@@ -151,6 +151,9 @@ function contentOf(result: ToolResultEvent): readonly Content[] {
 const isError = (result: ToolResultEvent): boolean =>
   result.kind !== 'ObservationEvent' || result.observation.is_error === true
 
+export const resultStatus = (result: ToolResultEvent): 'rejected' | 'failed' | 'completed' =>
+  result.kind === 'UserRejectObservation' ? 'rejected' : isError(result) ? 'failed' : 'completed'
+
 const clipped = (content: readonly Content[], limit: number): readonly Content[] =>
   limit === Infinity
     ? content

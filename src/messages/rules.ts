@@ -246,8 +246,10 @@ export function* secondResults(turns: readonly Turn[]): Generator<Finding> {
 }
 
 export function repeatedCalls(turns: readonly Turn[]): Generator<Finding> {
-  const calls = turns.flatMap((turn) => turn.calls)
-  return repeats(calls, 'id of an earlier call')
+  return repeats(
+    turns.flatMap((turn) => turn.calls),
+    'id of an earlier call',
+  )
 }
 
 export function* repeats(refs: readonly Ref[], message: string): Generator<Finding> {

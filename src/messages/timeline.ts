@@ -19,7 +19,7 @@ import { removedUnits, summaryId } from '../view/condense.ts'
 import { unitEvents } from '../view/units.ts'
 import { argumentObject } from './text.ts'
 import { type ReplyTokens, tokensIn } from './reply-usage.ts'
-import { resultMessage } from './results.ts'
+import { resultMessage, resultStatus } from './results.ts'
 
 interface ItemBase {
   readonly id: string
@@ -358,8 +358,7 @@ function pendingStatuses({ header, branch }: State): Map<string, TimelineCallSta
 function statusOf(result: ToolResultEvent, outcome?: CompletionOutcome): TimelineCallStatus {
   if (isWorkingResult(result))
     return outcome === undefined ? 'working' : outcome === 'done' ? 'completed' : 'failed'
-  if (result.kind === 'UserRejectObservation') return 'rejected'
-  return result.kind === 'AgentErrorEvent' || result.observation.is_error === true ? 'failed' : 'completed'
+  return resultStatus(result)
 }
 
 function callItem(

@@ -9,8 +9,7 @@ export function shape<R extends object, O extends object>(
 ): fc.Arbitrary<R & Partial<O>>
 export function shape(required: object, optional: object = {}): fc.Arbitrary<unknown> {
   const model = { ...required, ...optional } as Record<string, fc.Arbitrary<unknown>>
-  const requiredKeys = Object.keys(required)
-  return fc.record(model, { requiredKeys, noNullPrototype: true })
+  return fc.record(model, { requiredKeys: Object.keys(required), noNullPrototype: true })
 }
 
 export const orNull = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>

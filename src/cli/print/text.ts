@@ -76,8 +76,7 @@ const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206
 /** Returns the JSON of a masked value. Also masks an `encrypted_content` inside a string. */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
-  const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)
-  return escapeActive(hidden)
+  return escapeActive(hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent))
 }
 
 /** Escapes characters of JSON on which a terminal may act. They occur only inside strings. */

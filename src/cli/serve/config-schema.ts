@@ -181,8 +181,7 @@ type Settings = z.output<typeof settings>
 
 function describeIssue(issue: z.core.$ZodIssue): string[] {
   const path = issue.path.length === 0 ? '' : `${z.core.toDotPath(issue.path)}: `
-  const issues = issue.code === 'invalid_key' ? issue.issues : [issue]
-  return issues.map(({ message }) => path + message)
+  return (issue.code === 'invalid_key' ? issue.issues : [issue]).map(({ message }) => path + message)
 }
 
 function isReceiver(text: string): boolean {

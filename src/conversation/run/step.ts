@@ -151,6 +151,5 @@ function stepOutput(yielded: Yielded): StepOutput {
   const one = yielded as Event | Reply
   if (typeof one !== 'object' || one === null)
     throw new TypeError(`A step must yield events or replies, not ${one === null ? 'null' : typeof one}.`)
-  const isReply = 'events' in one && !('kind' in one)
-  return isReply ? one : { events: [one as Event], outcome: null }
+  return 'events' in one && !('kind' in one) ? one : { events: [one as Event], outcome: null }
 }

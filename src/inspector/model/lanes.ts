@@ -50,8 +50,7 @@ export function lanesOf({ log }: State): Lanes {
       chainOf[entry.seq] = begun
     }
   }
-  const width = placeChains(chains, MAX_COLUMNS)
-  return drawn(count, chains, chainOf, width)
+  return drawn(count, chains, chainOf, placeChains(chains, MAX_COLUMNS))
 }
 
 /** Lines of calls that outlive their reply, from the first result to the completion or the log's end. */
@@ -66,8 +65,7 @@ export function callLanesOf(state: State): Lanes | null {
     if (end !== null) chainOf[end.seq] = chain
     return chain
   })
-  const width = placeChains(chains, MAX_CALL_COLUMNS)
-  return drawn(count, chains, chainOf, width)
+  return drawn(count, chains, chainOf, placeChains(chains, MAX_CALL_COLUMNS))
 }
 
 function placeChains(chains: Chain[], maximum: number): number {

@@ -117,7 +117,8 @@ const isOwnResult = (part: RawObject): boolean =>
   part['preliminary'] !== true
 
 function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart[] {
-  const { type, text, kind, toolCallId, toolName } = part
+  const { type, text, kind, toolCallId, toolName, providerExecuted } = part
+  const ids = { toolCallId: stringOf(toolCallId), toolName: stringOf(toolName) }
   const more = moreOf({ providerOptions: optionsOf(part) })
   switch (type) {
     case 'text':
@@ -135,24 +136,12 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
       return [replyPart.other({ type, data: base64, mediaType, ...more })]
     }
     case 'tool-call':
-      return part['providerExecuted'] === true
-        ? [
-            replyPart.other({
-              type,
-              toolCallId: stringOf(toolCallId),
-              toolName: stringOf(toolName),
-              input: plain(part['input']) ?? {},
-              providerExecuted: true,
-              ...more,
-            }),
-          ]
-        : [readCall(part, isCutOff, about, more)]
+      if (providerExecuted !== true) return [readCall(part, isCutOff, about, more)]
+      return [replyPart.other({ type, ...ids, input: plain(part['input']) ?? {}, providerExecuted, ...more })]
     case 'tool-result':
-    case 'tool-error': {
-      if (part['providerExecuted'] !== true || part['preliminary'] === true) return []
-      const ends = { type: 'tool-result', toolCallId: stringOf(toolCallId), toolName: stringOf(toolName) }
-      return [replyPart.other({ ...ends, output: outputOf(part), ...more })]
-    }
+    case 'tool-error':
+      if (providerExecuted !== true || part['preliminary'] === true) return []
+      return [replyPart.other({ type: 'tool-result', ...ids, output: outputOf(part), ...more })]
     case 'source':
     case 'tool-approval-request':
     case 'tool-approval-response':
@@ -170,16 +159,10 @@ function reasoningPart(thinking: string, more: JsonObject | null): ReplyPart {
   const options = objectOf(more?.['providerOptions'])
   const { signature, redactedData, ...rest } = objectOf(options['anthropic'])
   const isAlone = Object.keys(options).length === 1 && Object.keys(rest).length === 0
-  if (isAlone && typeof signature === 'string' && signature !== '' && redactedData === undefined)
+  const redacted = thinking === '' && signature === undefined ? stringOf(redactedData) : ''
+  if (isAlone && stringOf(signature) !== '' && redactedData === undefined)
     return replyPart.thinking(thinking, signature)
-  if (
-    isAlone &&
-    typeof redactedData === 'string' &&
-    redactedData !== '' &&
-    signature === undefined &&
-    thinking === ''
-  )
-    return replyPart.redacted(redactedData)
+  if (isAlone && redacted !== '') return replyPart.redacted(redacted)
   return replyPart.thinking(thinking, null, more)
 }
 
@@ -190,16 +173,10 @@ function readCall(
   more: JsonObject | null,
 ): ReplyPart {
   const id = stringOf(part['toolCallId'])
-  const reason = denied.get(id)
-  const problem =
-    part['invalid'] === true
-      ? errorMessage(part['error']) || 'its arguments do not fit the tool'
-      : reason === undefined
-        ? null
-        : reason || 'it was denied'
-  const unfit = isCutOff ? {} : { unfit: problem }
+  const denial = denied.has(id) ? denied.get(id) || 'it was denied' : null
+  const invalid = errorMessage(part['error']) || 'its arguments do not fit the tool'
   return replyPart.call(id, part['toolName'], part['input'], isCutOff, {
-    ...unfit,
+    unfit: isCutOff ? null : part['invalid'] === true ? invalid : denial,
     result: results.get(id) ?? null,
     more,
   })

@@ -2,8 +2,7 @@ import { asList, asObject, customShape, faultsOf, formRules } from '../request-f
 import { label, listed, oneData } from '../request-form.ts'
 import { each, functionNameFault, isBase64, judge, nonEmpty, notUser, repeats, sameRole } from '../rules.ts'
 import type { Finding, OneField, Rules, Violation } from '../request-form.ts'
-import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
-import type { Shape, ShapeOf } from '../shape.ts'
+import { listOf, object, oneOf, optional, record, string, type Shape, type ShapeOf } from '../shape.ts'
 import { AUDIO, MORE } from './blocks.ts'
 
 const blob = record({ mimeType: string, data: string, displayName: optional(string) })
@@ -68,8 +67,7 @@ function viewOf(request: unknown) {
   const system = listed(asObject(systemInstruction)['parts'], 'systemInstruction.parts')
   const parts = [...system, ...contents.flatMap((content) => content.parts)]
   const calls = contents.flatMap((content) => content.calls)
-  const results = contents.flatMap((content) => content.results)
-  return { request, contents, parts, calls, results }
+  return { request, contents, parts, calls, results: contents.flatMap((content) => content.results) }
 }
 
 export const validateGoogle = (request: unknown): Violation[] => judge(googleRules, viewOf(request))

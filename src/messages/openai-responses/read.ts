@@ -330,46 +330,38 @@ function endingOf({ status }: RawObject, reason: string, items: readonly RawObje
 }
 
 const CALL_FIELDS = ['type', 'id', 'call_id', 'name', 'arguments', 'status']
+const CONTRADICTORY = 'its arguments differ between two events of the reply'
 const TYPED_CALL = ['call_id', 'name', 'status', 'input', 'action', 'actions', 'operation']
 
-function partsOf(item: RawObject, isCutOff: boolean, isNamed: boolean, executed: Outputs): ReplyPart[] {
+function partsOf(item: RawObject, isCutOff: boolean, isNamed: boolean, executed: Outputs) {
   switch (item['type']) {
     case 'message':
       return messageParts(item, isNamed)
     case 'reasoning':
-      return [
-        {
-          is: 'reasoning',
-          item: readReasoning(item),
-          value: item as JsonObject,
-          more: moreOf(item, 'type', 'id', 'summary', 'content', 'encrypted_content', 'status'),
-        },
-      ]
-    case 'function_call':
-      return [
-        replyPart.call(item['call_id'], item['name'], item['arguments'], isCutOff, {
-          item: stringOf(item['id']) || null,
-          result: resultOf(executed.get(item['call_id'])),
-          unfit:
-            isCutOff || item['status'] === 'incomplete'
-              ? CUT_OFF
-              : Object.hasOwn(item, CONTRADICTED)
-                ? 'its arguments differ between two events of the reply'
-                : null,
-          more: moreOf(item, ...CALL_FIELDS, ...defaultCaller(item)),
-        }),
-      ]
+      return {
+        is: 'reasoning' as const,
+        item: readReasoning(item),
+        value: item as JsonObject,
+        more: moreOf(item, 'type', 'id', 'summary', 'content', 'encrypted_content', 'status'),
+      }
+    case 'function_call': {
+      const contradicted = Object.hasOwn(item, CONTRADICTED) ? CONTRADICTORY : null
+      return replyPart.call(item['call_id'], item['name'], item['arguments'], isCutOff, {
+        item: stringOf(item['id']) || null,
+        result: resultOf(executed.get(item['call_id'])),
+        unfit: isCutOff || item['status'] === 'incomplete' ? CUT_OFF : contradicted,
+        more: moreOf(item, ...CALL_FIELDS, ...defaultCaller(item)),
+      })
+    }
     case 'function_call_output':
       return []
     default: {
       const requested = executed.has(item['call_id']) ? null : readCall(item)
-      if (requested === null) return [replyPart.other(item)]
-      return [
-        replyPart.call(item['call_id'], requested.name, requested.arguments, isCutOff, {
-          ...(item['type'] === 'custom_tool_call' && { unfit: CUSTOM }),
-          more: moreOf(item, ...TYPED_CALL, ...defaultCaller(item)),
-        }),
-      ]
+      if (requested === null) return replyPart.other(item)
+      return replyPart.call(item['call_id'], requested.name, requested.arguments, isCutOff, {
+        ...(item['type'] === 'custom_tool_call' && { unfit: CUSTOM }),
+        more: moreOf(item, ...TYPED_CALL, ...defaultCaller(item)),
+      })
     }
   }
 }

@@ -230,8 +230,7 @@ function viewOf(request: unknown) {
   // `async-pairs` checks async calls, which may have their output later, or not yet.
   const isAsync = asyncIds(items)
   const synchronous = items.filter(({ body }) => !isAsync.has(body['call_id']))
-  const turns = turnsOf(synchronous.flatMap(stepOf))
-  return { request, input, items, messages: items, parts, calls, turns }
+  return { request, input, items, messages: items, parts, calls, turns: turnsOf(synchronous.flatMap(stepOf)) }
 }
 
 export const validateOpenAiResponses = (request: unknown): Violation[] =>

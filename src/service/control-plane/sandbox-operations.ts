@@ -59,8 +59,7 @@ export const sandboxOperations = ({ sandboxes, deliverWhenUp }: ControlPlane): O
     returns: SANDBOX,
     otherwise: { 404: 'Unknown sandbox spec', ...WITHOUT_SANDBOXES },
     async handle({ query }) {
-      const record = await sandboxes.start(query.sandbox_spec_id)
-      return sandboxes.info(record)
+      return sandboxes.info(await sandboxes.start(query.sandbox_spec_id))
     },
   }),
   operation('post /api/v1/sandboxes/{sandbox_id}/pause', {

@@ -1,4 +1,4 @@
-import type { StartBody } from '../request-schema.ts'
+import { type StartBody, MAX_ORG_ID, userBody } from '../request-schema.ts'
 import { type ApiKeys, sha256 } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import { findConversation } from '../conversations/find-conversation.ts'
@@ -6,7 +6,6 @@ import { jsonResponse } from '../http/app.ts'
 import { listOf, objectOf, operationsIn, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
-import { MAX_ORG_ID, userBody } from '../request-schema.ts'
 import type { Store } from '../../store/contract/store.ts'
 
 interface User {
@@ -146,8 +145,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
       const { user_id, org_id } = user
       // No password is stored: there is no login, only keys.
       const named = { email: user.email, subject: user.subject ?? null }
-      const reply = { ...named, password: null, api_key: key, user_id, org_id }
-      return jsonResponse(reply, isNew ? 201 : 200)
+      return jsonResponse({ ...named, password: null, api_key: key, user_id, org_id }, isNew ? 201 : 200)
     },
   }),
   operation('get /api/billing/credits', {

@@ -48,8 +48,7 @@ export const schemaOperations = (parts: SchemaParts): Operation[] => [
       description: 'The models of profiles and settings',
       otherwise: SEALED,
       async handle({ query: { provider } }) {
-        const all = await entriesOf(parts, what, provider)
-        return { [what]: all.map(({ name }) => name) }
+        return { [what]: (await entriesOf(parts, what, provider)).map(({ name }) => name) }
       },
     }),
     operation(`get /api/v1/config/${what}/search`, {
