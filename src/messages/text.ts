@@ -1,5 +1,5 @@
 import { isWhitespace } from '../event/text.ts'
-import { attempt, isObject, parseJson } from '../event/json.ts'
+import { attempt, isObject, mapDeep, parseJson } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
 
 /** Maximum nesting depth of arguments. Every JSON writer can write this depth (design D17). */
@@ -31,8 +31,9 @@ export function argumentObject(written: string): JsonObject {
 }
 
 /**
- * Returns arguments for a tool: `{}` if blank or `null`; null if they are not a JSON object or are nested too
- * deeply to write again. `object` is the object from which the text was written, if known. O(length).
+ * Returns arguments for a tool: `{}` if blank or `null`; null if they are not a JSON object, are nested too
+ * deeply to write again, or have a number that is read as infinite (`1e999`). `object` is the object from
+ * which the text was written, if known. O(length).
  * @example
  * readArguments('{"a": 1}') // { a: 1 }
  * readArguments('[1]') // null
@@ -40,7 +41,9 @@ export function argumentObject(written: string): JsonObject {
 export function readArguments(text: string, object: JsonObject | null = null): JsonObject | null {
   const parsed = object ?? parseObject(unwrap(text))
   // A short text cannot be nested too deeply.
-  return parsed === null || (text.length > MAX_DEPTH && isDeep(parsed)) ? null : parsed
+  if (parsed === null || (text.length > MAX_DEPTH && isDeep(parsed))) return null
+  const isFinite = !/\de|\d{309}/i.test(text) || mapDeep(parsed, withoutInfinity) === parsed
+  return isFinite ? parsed : null
 }
 
 function parseObject(text: string): JsonObject | null {
@@ -62,6 +65,9 @@ const isDeep = (value: unknown, depth = MAX_DEPTH): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (depth === 0 || Object.values(value).some((item) => isDeep(item, depth - 1)))
+
+const withoutInfinity = (value: unknown): unknown =>
+  value === Infinity || value === -Infinity ? null : value
 
 /** Replaces each lone surrogate with U+FFFD. `JSON.stringify` escapes no other surrogates. */
 function repaired(value: JsonObject): JsonObject {
