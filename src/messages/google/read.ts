@@ -119,7 +119,7 @@ class StreamedText {
 }
 
 interface StreamedPart {
-  readonly part: RawObject
+  part: RawObject
   readonly pieces: ArgumentPieces | null
 }
 
@@ -146,6 +146,14 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     if (continued !== undefined && part['functionCall'] !== undefined) {
       continued.pieces?.add(call)
       openCalls = openCalls.filter(({ pieces }) => pieces?.isOpen)
+      return
+    }
+    const last = parts.at(-1)
+    const known = objectOf(last?.part['functionCall'])
+    // Some proxies send the arguments in a part of their own, which has no name.
+    if (last?.pieces === null && known['name'] && !call['name'] && call['args'] && continues(call, known)) {
+      const args = { ...objectOf(known['args']), ...objectOf(call['args']) }
+      last.part = { ...part, ...last.part, functionCall: { ...known, args } }
       return
     }
     const isPieced = call['willContinue'] === true || call['partialArgs'] !== undefined
