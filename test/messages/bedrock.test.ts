@@ -55,6 +55,23 @@ it('redacted reasoning and images are sent back byte for byte', () => {
   expect(written(...messages)[1]).toEqual({ role: 'assistant', content })
 })
 
+it('numbers that the AWS client returns as `bigint` or `NumericValue` are numbers', () => {
+  class NumericValue {
+    readonly string = '3.14159265358979323846'
+    readonly type = 'bigDecimal'
+    toString = () => this.string
+  }
+  const input = { id: 12345678901234567890n, list: [new NumericValue()], own: { type: 'bigDecimal' } }
+  const { events } = fromBedrock({
+    output: { message: { content: [{ toolUse: { toolUseId: 't', name: 'pay', input } }] } },
+    stopReason: 'tool_use',
+    additionalModelResponseFields: { seed: 2n ** 60n },
+  } as never)
+  const action = { id: Number(input.id), list: [Math.PI], own: { type: 'bigDecimal' } }
+  const metadata = { additionalModelResponseFields: { seed: 2 ** 60 } }
+  expect(events).toMatchObject([{ action, tool_call: { reply: { metadata } } }])
+})
+
 describe('a stream', () => {
   it.each(['throttlingException', 'modelStreamErrorException', 'internalServerException'])(
     'fails with the message of a %s',

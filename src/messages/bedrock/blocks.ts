@@ -82,5 +82,10 @@ export const withBytes = (value: unknown): unknown =>
     return isBytes ? decodeBase64($bytes) : each
   })
 
+/** Replaces bytes with base64, and the AWS client's `bigint` and `NumericValue` with numbers. */
 export const withoutBytes = (value: unknown): unknown =>
-  mapDeep(value, (each) => (each instanceof Uint8Array ? { $bytes: base64Of(each) } : each))
+  mapDeep(value, (each) => {
+    if (each instanceof Uint8Array) return { $bytes: base64Of(each) }
+    const isNumeric = typeof each === 'bigint' || objectOf(each)['type'] === 'bigDecimal'
+    return isNumeric && !Number.isNaN(Number(each)) ? Number(each) : each
+  })

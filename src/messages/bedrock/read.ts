@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../event/shapes.ts'
 import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
@@ -38,7 +39,7 @@ export const fromBedrock = replyReader<BedrockReply>(
       model: objectOf(options.request)['modelId'],
       stopReason,
       usage,
-      metadata: moreOf({ additionalModelResponseFields, trace }),
+      metadata: withoutBytes(moreOf({ additionalModelResponseFields, trace })) as JsonObject | null,
       parts: readParts(contents, ending, partOf),
       ending,
     }
@@ -72,7 +73,7 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
     return replyPart.thinking(thought, signature || null)
   const { toolUseId, name, input, type } = objectOf(toolUse)
   return reasoningContent === undefined && toolUse !== undefined && type === undefined
-    ? replyPart.call(toolUseId, name, input, isCutOff)
+    ? replyPart.call(toolUseId, name, withoutBytes(input), isCutOff)
     : replyPart.other(withoutBytes(content) as RawObject)
 }
 
@@ -111,10 +112,10 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
       return name === undefined ? null : failedWith(objectOf(value)['message'] ?? name)
     },
     isComplete,
-    whole() {
-      const content = all.map((block) => wholeBlock(block, isComplete()))
-      return { ...about, output: { message: { content } } }
-    },
+    whole: () => ({
+      ...about,
+      output: { message: { content: all.map((block) => wholeBlock(block, isComplete())) } },
+    }),
   })
 }
 
