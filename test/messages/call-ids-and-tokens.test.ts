@@ -176,6 +176,12 @@ describe('D35: token counts in a stream', () => {
     ],
     ['repeated', { input_tokens: 27, output_tokens: 47 }, { input_tokens: 27, output_tokens: 47 }, [27, 47]],
     [
+      'the whole input, then only cached input',
+      { input_tokens: 27 },
+      { input_tokens: 0, output_tokens: 47, cache_read_input_tokens: 27 },
+      [27, 47, 27],
+    ],
+    [
       'cached tokens',
       { input_tokens: 27, cache_read_input_tokens: 100 },
       { input_tokens: 0, output_tokens: 47 },
