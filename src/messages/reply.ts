@@ -9,6 +9,7 @@ import {
 } from './text.ts'
 import type { RawObject } from './text.ts'
 import { checkOptionNames } from '../event/check-value.ts'
+import { canonicalJson } from '../event/encode.ts'
 import { isObject } from '../event/json.ts'
 import { hashText, quote } from '../event/text.ts'
 import { isEarlyEnd, isOutputPart, type ReplyRecord } from '../event/reply.ts'
@@ -295,7 +296,13 @@ function uniteCalls(parts: readonly ReplyPart[], { origin }: Limits): readonly R
 
 const isSameCall = (call: ReplyCall, other: ReplyCall): boolean =>
   call.name === other.name &&
-  (call.arguments === other.arguments || fullness(call) === 0 || fullness(other) === 0)
+  (hasSameArguments(call.arguments, other.arguments) || fullness(call) === 0 || fullness(other) === 0)
+
+/** Whether two texts have the same arguments. Proxies that write arguments again change the order of fields. */
+export function hasSameArguments(text: string, other: string): boolean {
+  const [one, two] = [readArguments(text), readArguments(other)]
+  return text === other || (one !== null && two !== null && canonicalJson(one) === canonicalJson(two))
+}
 
 function fullness({ arguments: text, input }: ReplyCall): number {
   const parsed = readArguments(text, input)
@@ -639,6 +646,5 @@ function reasonAgainst(
 
 /** Makes an action. Its `kind` replaces an argument of this name, which remains only in the call's text. */
 function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
-  const kind = tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name)
-  return { ...input, kind }
+  return { ...input, kind: tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name) }
 }

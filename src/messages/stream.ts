@@ -1,7 +1,7 @@
 import { checkOptionNames } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
-import { BROKEN, failureOf } from './reply.ts'
+import { BROKEN, failureOf, hasSameArguments } from './reply.ts'
 import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome } from './reply.ts'
 import { type RawObject, objectOf, objectsOf, readArguments, stringOf, textOfInput } from './text.ts'
 
@@ -183,7 +183,7 @@ export function closeBlock(item: StreamItem, fields: DeltaFields, isComplete: bo
   const pieces = [...item.pieces].filter(([path]) => unfinished.every(({ to }) => to !== path))
   let block = closeItem({ ...item, pieces: new Map(pieces) })
   for (const { to, as } of Object.values(fields)) {
-    const json = as === 'json' ? (item.pieces.get(to)?.texts.join('') ?? '') : ''
+    const json = as === 'json' ? joinArguments(item.pieces.get(to)?.texts ?? []) : ''
     if (json === '') continue
     const started = textOfInput(valueAt(item.start, to.split('.')))
     // Two different texts together are not JSON, so the call is not executed.
@@ -205,11 +205,11 @@ export function closeItem({ start, whole, pieces, unplaced }: StreamItem): RawOb
     const wholeParts = objectsOf(unplaced.has(field) && whole?.[field])
     if (wholeParts.some(({ text, refusal }) => !isLacking(text ?? refusal))) continue
     const known = valueAt(item, steps)
-    const joined = texts.join('')
+    const isCall = path === 'arguments'
+    const joined = isCall ? joinArguments(texts) : texts.join('')
     let value = set
     if (list.length > 0) value = [...(Array.isArray(known) && whole === null ? known : []), ...list]
     else if (isLacking(value)) value = whole === null ? stringOf(known) + joined : joined
-    const isCall = path === 'arguments'
     if (isCall) {
       // Some servers begin or end a call with an empty object in place of its arguments.
       const texts = [joined, stringOf(set), stringOf(known)].filter((text) => text !== '' && text !== '{}')
@@ -244,8 +244,22 @@ export function withValue(target: unknown, [step = '', ...rest]: readonly string
   return list.toSpliced(index, 1, isPart ? { ...(before as object | undefined), ...inner } : inner)
 }
 
+/**
+ * Joins the pieces of a call's arguments. Some servers repeat the whole text so far in each piece or in the
+ * last one. O(length), or O(received bytes) if the text is repeated.
+ */
+export function joinArguments(pieces: readonly string[]): string {
+  const joined = pieces.join('')
+  if (readArguments(joined) !== null) return joined
+  const half = joined.slice(joined.length / 2)
+  let text = ''
+  for (const piece of pieces)
+    text = piece.length >= text.length && piece.startsWith(text) ? piece : text + piece
+  const candidates = joined === half + half ? [half, text] : [text]
+  return candidates.find((each) => readArguments(each) !== null) ?? joined
+}
+
 function differs(text: string, other: unknown): boolean {
-  if (typeof other !== 'string' || text === other || text === '' || other === '') return false
-  const [a, b] = [readArguments(text), readArguments(other)]
-  return a !== null && b !== null && JSON.stringify(a) !== JSON.stringify(b)
+  if (typeof other !== 'string' || text === '' || other === '') return false
+  return [text, other].every((each) => readArguments(each) !== null) && !hasSameArguments(text, other)
 }

@@ -3,6 +3,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { REPLY_WIRES } from '../../properties/replies/wires.ts'
+import { decodeEvent } from '../../src/event/decode.ts'
 import { replyOf } from '../../src/event/reply.ts'
 import type { ReplyCollector } from '../../src/messages/reply.ts'
 import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
@@ -762,6 +763,122 @@ describe('contents with one index, and calls in pieces', () => {
     expect(reply).toMatchObject({
       llm_message: { thinking_blocks: [{ type: 'redacted_thinking', data: 'AQID' }] },
     })
+  })
+})
+
+describe('the arguments of a call', () => {
+  const readers: [string, () => ReplyCollector, (pieces: readonly string[]) => object[]][] = [
+    [
+      'OpenAI Chat',
+      collectOpenAIChat,
+      (texts) => [
+        callPiece({ index: 0, id: 'a' }, '', 'bash'),
+        ...texts.map((each) => callPiece({ index: 0 }, each)),
+        chunk({}, 'tool_calls'),
+      ],
+    ],
+    [
+      'OpenAI Chat, with the id and name in each piece',
+      collectOpenAIChat,
+      (texts) => [
+        ...texts.map((each) => callPiece({ index: 0, id: 'a' }, each, 'bash')),
+        chunk({}, 'tool_calls'),
+      ],
+    ],
+    [
+      'OpenAI Responses',
+      collectOpenAIResponses,
+      (texts) => [added, ...texts.map(argumentsDelta), done(fc1('')), completed([])],
+    ],
+    ['Anthropic', collectAnthropic, (texts) => [start, block(toolUse), ...texts.map(json), ...end]],
+    [
+      'Bedrock',
+      collectBedrock,
+      (texts) => [
+        bedrockCall('a', 'bash'),
+        ...texts.map((input) => bedrockBlock({ toolUse: { input } })),
+        bedrockEnd,
+      ],
+    ],
+    [
+      'Interactions',
+      collectInteractions,
+      (texts) => [step(functionCall('a', 'bash')), ...texts.map(argumentPart), actionRequired()],
+    ],
+  ]
+
+  it.each(readers)('are read once, even if a server repeats them: %s', (_, collect, eventsOf) => {
+    const args = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { minKeys: 1 })
+    fc.assert(
+      fc.property(args, fc.array(fc.nat(60)), (value, positions) => {
+        const whole = JSON.stringify(value)
+        const cuts = [...new Set([0, ...positions.filter((each) => each < whole.length), whole.length])]
+        const ends = cuts.toSorted((a, b) => a - b)
+        const texts = ends.slice(1).map((at, index) => whole.slice(ends[index], at))
+        const repeated = ends.slice(1).map((at) => whole.slice(0, at))
+        for (const streamed of [texts, repeated, [...texts, whole], [...repeated, whole]]) {
+          const { calls } = readStream(collect(), eventsOf(streamed))
+          expect(calls.map((call) => call.slice(0, 6))).toEqual(['+ bash'])
+          expect(JSON.parse(calls[0]?.slice(7) ?? '')).toEqual(JSON.parse(whole))
+        }
+      }),
+    )
+  })
+
+  it.each(readers)('are not executed with a number that is read as infinite: %s', (_, collect, eventsOf) => {
+    const text = '{"x":[1,{"y":-1e999}]}'
+    const collector = collect()
+    for (const event of eventsOf([text])) collector.push(event)
+    const { events } = collector.end()
+    expect(events.map((event) => decodeEvent(event).ok)).toEqual([true, true])
+    expect(events).toMatchObject([
+      { action: null, tool_call: { arguments: text } },
+      { kind: 'AgentErrorEvent' },
+    ])
+  })
+
+  it.each<[string, ReplyCollector, object[]]>([
+    [
+      'OpenAI Chat',
+      collectOpenAIChat(),
+      [
+        callPiece({ index: 0, id: 'a' }, '{"x": 1, "y": [2]}', 'bash'),
+        callPiece({ index: 0, id: 'a' }, '{"y":[2],"x":1}', 'bash'),
+        chunk({}, 'tool_calls'),
+      ],
+    ],
+    [
+      'OpenAI Chat, encoded twice',
+      collectOpenAIChat(),
+      [
+        callPiece({ index: 0, id: 'a' }, '{"x": 1, "y": [2]}', 'bash'),
+        callPiece({ index: 0, id: 'a' }, '"{\\"y\\":[2],\\"x\\":1}"', 'bash'),
+        chunk({}, 'tool_calls'),
+      ],
+    ],
+    [
+      'OpenAI Responses',
+      collectOpenAIResponses(),
+      [added, argumentsDelta('{"x": 1, "y": [2]}'), done(fc1('{"y":[2],"x":1}')), completed([])],
+    ],
+    [
+      'Anthropic',
+      collectAnthropic(),
+      [start, block({ ...toolUse, input: { y: [2], x: 1 } }), json('{"x": 1, "y": [2]}'), ...end],
+    ],
+  ])('are the same if only the order of the fields differs: %s', (_, collector, events) => {
+    for (const event of events) collector.push(event)
+    expect(collector.end().events).toMatchObject([{ action: { x: 1, y: [2] } }])
+  })
+
+  it('of Gemini may follow in a part without a name', () => {
+    const call = { functionCall: { name: 'bash', args: {} }, thoughtSignature: 'c2ln' }
+    const events = [
+      parts([call]),
+      parts([{ functionCall: { args: { cmd: 'ls' } } }]),
+      parts([{ functionCall: { args: { all: true } } }, { text: '' }], { finishReason: 'STOP' }),
+    ]
+    expect(readStream(collectGoogle(), events).calls).toEqual(['+ bash {"cmd":"ls","all":true}'])
   })
 })
 

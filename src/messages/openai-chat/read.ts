@@ -26,7 +26,7 @@ import {
   withoutEmpty,
 } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { collectStream, gather, joinPieces, joinValues } from '../stream.ts'
+import { collectStream, gather, joinArguments, joinPieces, joinValues } from '../stream.ts'
 import { LIMITS, REASONING } from './blocks.ts'
 
 /** A call while it is streamed. Some servers repeat its id, or only its name, in each chunk. */
@@ -36,7 +36,8 @@ interface StreamedCall {
   id: string
   name: string
   readonly argumentPieces: string[]
-  readonly isWhole: (piece: string) => boolean
+  soFar: string
+  isWhole: (piece: string) => boolean
 }
 
 /** Returns a function that reports after each piece whether a JSON text is complete. O(piece). */
@@ -53,7 +54,7 @@ function objectEnds(): (piece: string) => boolean {
         isText = letter !== '"'
       } else if (letter === '"') isText = true
       else if (letter === '{') depth += 1
-      else if (letter === '}') isComplete = (depth -= 1) === 0
+      else if (letter === '}') isComplete = (depth -= 1) <= 0
     }
     return isComplete
   }
@@ -109,12 +110,16 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
       if (id + name + input === '') return
       const callType = custom === undefined ? 'function' : 'custom'
       const start = { rest, callType, id: '', name: '' } as const
-      call = { ...(isRepeated ? known : start), argumentPieces: [], isWhole: objectEnds() }
+      call = { ...(isRepeated ? known : start), argumentPieces: [], soFar: '', isWhole: objectEnds() }
       calls.push(call)
     }
     for (const key of [index, `${index} ${id}`, ` ${id}`]) byKey.set(key, call)
     call.id ||= id
     call.name ||= name
+    // A piece that begins with the text so far repeats it.
+    const repeats = input.length >= call.soFar.length && input.startsWith(call.soFar)
+    if (repeats) call.isWhole = objectEnds()
+    call.soFar = repeats ? input : call.soFar + input
     call.argumentPieces.push(input)
     call.isWhole(input)
   }
@@ -226,8 +231,8 @@ const wholeObject = (pieces: readonly RawObject[]): RawObject =>
 const argumentPiece = (value: unknown): string => (isObject(value) ? textOfInput(value) : stringOf(value))
 
 function wholeCall({ rest, callType: called, id, name, argumentPieces: input }: StreamedCall): RawObject {
-  const text = input.join('')
-  return { ...rest, id, [called]: called === 'custom' ? { name, input: text } : { name, arguments: text } }
+  const whole = called === 'custom' ? { input: input.join('') } : { arguments: joinArguments(input) }
+  return { ...rest, id, [called]: { name, ...whole } }
 }
 
 /** A whole reply of the `openai` package. Fields that are not declared here are read, too. */
