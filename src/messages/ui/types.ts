@@ -25,7 +25,7 @@ export interface UIFilePart {
   readonly url: string
 }
 
-/** A border before each reply, and before each data part except pauses and interrupts. */
+/** A border before each reply and each data part. A pause or interrupt has no border after another part. */
 export interface UIStepPart {
   readonly type: 'step-start'
 }
@@ -60,7 +60,7 @@ export type UIToolPart = {
 /**
  * A log item that is not part of a reply, with its event's id: `data-message` (from the environment),
  * `data-condensation`, `data-error`, `data-pause` or `data-interrupt`. A `data-progress` part reports on a
- * call of an earlier reply, and has the id of this call.
+ * call of an earlier turn, and has the id of this call.
  */
 export interface UIDataPart {
   readonly type: `data-${string}`
