@@ -20,14 +20,14 @@ import {
   branchFrom,
   CHUNK_LABEL,
   CHUNK_SIZE,
-  readHead,
+  readStatePart,
   stateRecord,
   type StateRecord,
-  writeHead,
+  writeStatePart,
 } from './snapshot/record.ts'
 import type { Checkpoint, State } from './state.ts'
 
-/** Maps a complete chunk's last entry to the chunk's seal, which is fixed: earlier entries never change. */
+/** Seals (checksums) of complete chunks, by last entry. A seal is fixed, because earlier entries never change. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
@@ -71,7 +71,7 @@ function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
   return last?.entry === checkpoint ? whyDropped(log, last) : null
 }
 
-/** Part of a snapshot: part 0 is the state, the others are chunks of the log. Complete chunks never change. */
+/** Part of a snapshot. Part 0 is the state part; the others are chunks of the log. Complete chunks never change. */
 export interface SnapshotPart {
   readonly part: number
   readonly bytes: Uint8Array
@@ -118,7 +118,7 @@ export function encodeParts(
   const known = Array.from({ length: first }, (_, index) => sealAt(log, index, size))
   const record = stateRecord(state, { size, seals: [...known, ...chunks.map(sealOf)], createdAt })
   return [
-    { part: 0, bytes: writeHead(record, bodiesOf(state.branch), withBodies) },
+    { part: 0, bytes: writeStatePart(record, bodiesOf(state.branch), withBodies) },
     ...chunks.map((bytes, index) => ({ part: first + index + 1, bytes })),
   ]
 }
@@ -219,21 +219,21 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
   const byNumber = new Map(parts.map(({ part, bytes }) => [part, bytes]))
   if (byNumber.size !== parts.length) return null
   const first = byNumber.get(0)
-  const head = first === undefined ? null : readHead(first)
-  if (head === null || head.record.conversationId !== conversationId) return null
-  const { length, size, seals } = head.record
+  const statePart = first === undefined ? null : readStatePart(first)
+  if (statePart === null || statePart.record.conversationId !== conversationId) return null
+  const { length, size, seals } = statePart.record
   const chunks: Chunk[] = []
   for (const [index, seal] of seals.entries()) {
     const first = index * size
     const bytes = byNumber.get(index + 1)
     const chunk = bytes === undefined ? null : Chunk.open(CHUNK_LABEL, bytes)
-    // The head part has the seal of every chunk, so parts of different logs or states do not match.
+    // The state part has the seal of every chunk, so parts of different logs or states do not match.
     if (chunk === null || !isEqualSeal(chunk.seal, seal)) return null
     if (chunk.first !== first || chunk.size !== size || chunk.count !== Math.min(size, length - first))
       return null
     chunks.push(chunk)
   }
-  return seals.length === Math.ceil(length / size) ? { ...head, chunks, conversationId } : null
+  return seals.length === Math.ceil(length / size) ? { ...statePart, chunks, conversationId } : null
 }
 
 /** Opens a saved state with its bodies. Null if a body is missing, or an id differs (from another log). */

@@ -19,7 +19,7 @@ import {
   isEvicted,
   type SnapshotPart,
 } from '../../src/state/snapshot.ts'
-import { CHUNK_LABEL, CHUNK_SIZE, FOLD_VERSION, HEAD_LABEL } from '../../src/state/snapshot/record.ts'
+import { CHUNK_LABEL, CHUNK_SIZE, FOLD_VERSION, STATE_LABEL } from '../../src/state/snapshot/record.ts'
 import type { State } from '../../src/state/state.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 
@@ -302,7 +302,7 @@ describe('the version of the fold', () => {
     const parts = encodeSnapshot(replay(LOG))
     const relabelled = (by: number) =>
       parts.map(({ part, bytes }) => {
-        const label = part === 0 ? HEAD_LABEL : CHUNK_LABEL
+        const label = part === 0 ? STATE_LABEL : CHUNK_LABEL
         const sections = unseal(label, bytes) ?? []
         return { part, bytes: seal({ ...label, version: label.version + by }, sections) }
       })

@@ -1,4 +1,4 @@
-/** The head part of a snapshot: a state without its log, as plain data. */
+/** The state part of a snapshot: a state without its log, as plain data. */
 
 import { freezeJson } from '../../event/freeze.ts'
 import type { JsonValue } from '../../event/shapes.ts'
@@ -216,34 +216,34 @@ function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => E
 /** Increment it when the fold, the header or a part's format changes, so that old snapshots do not open. */
 export const FOLD_VERSION = 14
 
-export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }
+export const STATE_LABEL: Label = { kind: 1, version: FOLD_VERSION }
 
 export const CHUNK_LABEL: Label = { kind: 2, version: FOLD_VERSION }
 
 export const CHUNK_SIZE = 4_096
 
-interface Head {
+interface StatePart {
   readonly record: StateRecord
   readonly bodies: ReadonlyMap<number, Event>
   readonly lacking: readonly number[]
 }
 
-/** Serializes the head part, with bodies or only with their positions. O(view). */
-export function writeHead(
+/** Serializes the state part, with bodies or only with their positions. O(view). */
+export function writeStatePart(
   record: StateRecord,
   bodies: ReadonlyMap<number, Event>,
   withBodies: boolean,
 ): Uint8Array {
-  return seal(HEAD_LABEL, [
+  return seal(STATE_LABEL, [
     new TextEncoder().encode(JSON.stringify(record)),
     bytesIn(Int32Array.from(bodies.keys())),
     ...writeTexts(withBodies ? [...bodies.values()].map((body) => JSON.stringify(body)) : []),
   ])
 }
 
-/** Reads a head part; null if the part is damaged, of another version, or not a head part. O(view). */
-export function readHead(bytes: Uint8Array): Head | null {
-  const [text, positions, ends, texts] = unseal(HEAD_LABEL, aligned(bytes)) ?? []
+/** Reads a state part; null if the part is damaged, of another version, or not a state part. O(view). */
+export function readStatePart(bytes: Uint8Array): StatePart | null {
+  const [text, positions, ends, texts] = unseal(STATE_LABEL, aligned(bytes)) ?? []
   if (text === undefined || positions === undefined || ends === undefined || texts === undefined) return null
   const record = parse<StateRecord>(new TextDecoder().decode(text))
   const lines = new Texts(ends, texts)
