@@ -68,8 +68,8 @@ export function activatedSkillsIn(branch: Branch): string[] {
 }
 
 /**
- * Returns the branch state after one more entry; the same object if nothing changes. Never throws. O(log n);
- * for a Condensation that lists k ids, O(k · log v) in a view of v events.
+ * Returns the branch state after one more entry; the same object if nothing changes. Never throws. O(log n) for
+ * n entries; O((k + r) · log n) for a Condensation that lists k ids and removes r units.
  * @param log the log before the entry
  * @param replyIndex index from `replyPlace`; null for the end of the view
  * @param completed the branch's background call that the entry completes, or null

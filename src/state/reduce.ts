@@ -13,7 +13,7 @@ import { branchOf, initialState, type Checkpoint, type State, type StateOptions 
  * Returns the state after one more fact. Never changes its input, and never throws because of what the fact
  * contains (laws R2, R3).
  *
- * O(log n) for a log of n entries; for a Condensation that lists k ids, O(k · log v) in a view of v events.
+ * O(log n) for n entries; O((k + r) · log n) for a Condensation that lists k ids and removes r units.
  * @throws ColloquyError `evicted` when the fact continues a branch that a snapshot or `evict` left out;
  *   `canReduce` predicts this.
  * @example

@@ -37,8 +37,8 @@ interface ResolvedCondensation {
 
 /**
  * Plans a condensation: removes whole units and stretches, inserts at most one summary, and ignores ids
- * outside the view. O((listed ids + removed units) · log view); finding a listed summary among s adjacent
- * summaries can be O(s).
+ * outside the view. O((k + r) · log n) for k listed ids, r removed units and a log of n entries. Finding a
+ * listed summary among s adjacent summaries can be O(s).
  * @param log the log of the view, which may have later entries
  */
 export function resolveCondensation(
