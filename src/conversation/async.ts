@@ -125,7 +125,7 @@ const HEARTBEAT_INTERVAL = 5_000
 
 /**
  * Returns a response that sends each event as JSON, and sends comments while there is no event. If the client
- * disconnects, aborts the signal that `eventsUntil` received, and ends the generator.
+ * disconnects, the generator ends, and the signal that `eventsUntil` received is aborted.
  * @param end text that is sent after the last event
  */
 export function eventResponse(
@@ -154,7 +154,7 @@ export function eventResponse(
   return new Response(body, { headers: { ...EVENT_STREAM_HEADERS, ...headers } })
 }
 
-/** Adds a value to the set of a key. Returns a function that removes the value, and removes an empty set. */
+/** Adds a value to the set of a key. Returns a function that removes the value, and the set if it is then empty. */
 export function addTo<K, V>(sets: Map<K, Set<V>>, key: K, value: V): () => void {
   const set = sets.get(key) ?? new Set()
   sets.set(key, set.add(value))

@@ -217,7 +217,7 @@ export class Conversation {
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly AppendedEvent[]> {
     checkOptionNames(options, 'working')
-    // The run may be in another process. A run has a lease until it ends.
+    // The run may be in another process. It holds a lease, unless it waits for working calls.
     const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
     // A run with a lease records the start of each call, so a call without this record had no effect.

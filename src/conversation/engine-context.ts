@@ -29,7 +29,7 @@ export interface DeletionReport {
   readonly events: number
   readonly snapshots: number
   readonly leases: number
-  /** Number of deleted store items, through which streamed replies were shared with other processes. */
+  /** Number of deleted store items. Processes share streamed replies through such items. */
   readonly items: number
   /** Whether more conversations match than `limit` allowed. */
   readonly more: boolean
@@ -81,7 +81,7 @@ export class EngineContext {
   #oversized: string | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
-  /** Lease owners of this engine's runs, by conversation. At most one of a set has the lease; the others wait. */
+  /** Lease owners of this engine's runs, by conversation. One per conversation may have the lease; others wait. */
   readonly #running = new Map<string, Set<string>>()
   readonly #work = new Set<Promise<unknown>>()
   #uses = 0
@@ -223,7 +223,7 @@ export class EngineContext {
     const replica = (busy ?? this.#idle.get(id))?.open ?? null
     const epoch = replica?.epoch
     const existed = await this.track(this.store.deleteConversation(id))
-    // Leave at once: the id can be used again. With a new epoch, the replica has the new conversation.
+    // Leave at once: the id can be used again. If the epoch has changed, the replica has the new conversation.
     if (replica?.epoch === epoch) replica?.leave()
     // A replica that is still opening may have read the deleted conversation.
     if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
@@ -307,7 +307,7 @@ export class EngineContext {
     if (cached.users > 0 || this.#busy.get(id) !== cached) return
     const { open } = cached
     if (open?.isDue === true) {
-      // Settle later: the caller gets its result first. The size is computed after bodies are evicted.
+      // Settle later: the caller gets its result first. Settling evicts bodies, so the size is computed afterwards.
       setTimeout(() => void open.settle().then(() => this.#rest(id, cached)), 0)
       return
     }

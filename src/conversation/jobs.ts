@@ -126,7 +126,7 @@ export class Job<T extends object> {
     }
   }
 
-  /** Whether the stored version is the unsaved record. A claim by another process would be due later. */
+  /** Whether the stored version is the unsaved record. Another process's claim would have a later due time. */
   async #wasSaved(): Promise<boolean> {
     const { collection, id, dueAt } = this.#item
     const [unsaved, item] = [this.#unsaved, await this.#kind.store.getItem(collection, id)]

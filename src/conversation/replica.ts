@@ -561,7 +561,7 @@ const viewItems = ({ units }: View): ViewItem[] => [...units].flatMap((unit) => 
 
 /** Returns a copy of the view with whole events. Copies the units, so that caches keep no long strings. */
 function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): View {
-  // An evicted entry's id is a getter of its class, which the spread does not copy.
+  // The spread does not copy an evicted entry's id, which is a getter of its class.
   const swap = <I extends ViewItem>(item: I): I =>
     hasReferences(item) ? { ...item, id: item.id, event: whole.get(item.id) ?? item.event } : item
   let units = Vector.empty<Unit>()

@@ -18,7 +18,7 @@ export type CompletionOutcome = 'done' | 'failed' | 'cancelled' | 'lost'
 
 export const OUTCOMES: readonly CompletionOutcome[] = ['done', 'failed', 'cancelled', 'lost']
 
-/** In a message that completes a background call: the call, and the outcome of its work. */
+/** Names the background call that a message completes, and the outcome of its work. */
 export interface Completes {
   readonly action_id: string
   readonly tool_call_id: string

@@ -52,7 +52,7 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
     return removed('condensed_with_batch', 'U2', text, listedIds)
   }
   const mates = stretchOf([...view.units], unit).flatMap(listedIn)
-  const text = `${condensation} lists ${quote(mates[0] ?? null)}, which a provider accepts only together with this event`
+  const text = `${condensation} lists ${quote(mates[0] ?? null)}, without which a provider rejects this event`
   return removed('condensed_with_stretch', 'U5', text, mates)
 }
 

@@ -168,9 +168,9 @@ async function appendPart(run: RunContext, yielded: readonly Event[], after: str
 }
 
 /**
- * Joins a message to the pending calls of its reply, if it shares their `llm_response_id` (law M7): its text
- * becomes a thought of the first of these calls. If this call is already in the log, or if the message has
- * other content, the message lists the calls instead, so that it is not a final reply. O(events · messages).
+ * Joins a message to the pending calls that have its `llm_response_id` (law M7): the message's text becomes a
+ * thought of the first of these calls. If this call is already in the log, or if the message has other content,
+ * the message lists the calls instead, so that it is not a final reply. O((events + pending calls) · messages).
  */
 function joinTextToCalls(state: State, events: readonly Event[]): readonly Event[] {
   const joined: (Event | null)[] = [...events]
@@ -196,7 +196,7 @@ function joinTextToCalls(state: State, events: readonly Event[]): readonly Event
       joined[position] = { ...call, thought: Object.freeze(thought) }
       joined[index] = null
     } else {
-      // Without arguments, so that an erased call leaves no copy.
+      // The arguments are left out, so that no copy of them remains when the call is erased.
       const list = calls.map(({ tool_call: { id, name, origin } }) => ({ id, name, origin, arguments: '{}' }))
       joined[index] = { ...event, llm_message: { ...llm_message, tool_calls: list } }
     }
@@ -211,7 +211,7 @@ function withConsequences(run: RunContext, state: State, events: readonly Event[
   let after = state
   for (const event of events) after = reduce(after, event)
   const { status } = after.header
-  // A pause holds, even if the reply in flight would set the status to `running`.
+  // The status stays `paused`, even if the reply in flight would set it to `running`.
   if (before === 'paused' && status === 'running') return [...events, statusUpdate('paused')]
   // Not finished while a call is pending, a message is unread, or a Stop hook may object.
   const mayContinue = !isTurnOver(after.branch) || run.hooks.some(({ on }) => on === 'Stop')

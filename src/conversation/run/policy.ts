@@ -12,7 +12,7 @@ const RISKS: readonly unknown[] = ['LOW', 'MEDIUM', 'HIGH']
  * Returns the policy that a `confirmation_policy` update sets: AlwaysConfirm, NeverConfirm, or ConfirmRisky
  * with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never requires confirmation; an
  * unknown kind always does. An unknown threshold requires it for every known risk. If a call requires
- * confirmation, its whole reply waits. A reply whose only call is `finish` or `think` never waits.
+ * confirmation, all calls of its reply wait. A reply whose only call is `finish` or `think` never waits.
  * @example
  * const call = { kind: 'ActionEvent', tool_name: 'rm', security_risk: 'HIGH' }
  * toPolicy({ kind: 'ConfirmRisky' })(call, [call]) // true

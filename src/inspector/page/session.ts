@@ -123,7 +123,7 @@ export function inTurns<Step, Result>(
   return () => clearTimeout(timer)
 }
 
-/** Opens a log. Does not use `inTurns`, because the caller of `inTurns` receives no errors. */
+/** Opens a log. Does not use `inTurns`, because the caller of `openLog` must receive the errors. */
 export async function openLog(document: LogDocument, tell: (done: number) => void): Promise<Session> {
   const steps = replaying(document)
   for (let begun = performance.now(); ;) {
