@@ -39,7 +39,7 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Names a value in a message. Does not convert an object, which may have no usable `toString`. */
+/** Names a value in an error message. Does not convert an object, which may have no usable `toString`. */
 export const label = (value: unknown): string =>
   typeof value === 'object' ? 'an object or null' : String(value)
 

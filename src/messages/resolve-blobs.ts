@@ -31,6 +31,6 @@ export async function resolveBlobs<M extends object>(
   return mapStrings(messages, resolve) as readonly M[]
 }
 
-/** Returns a value with changed strings. Does not copy objects and lists in which no string changed. */
+/** Applies `change` to the strings of a value. Does not copy objects and lists in which no string changed. */
 export const mapStrings = (value: unknown, change: (text: string) => string): unknown =>
   mapDeep(value, (each) => (typeof each === 'string' ? change(each) : each))

@@ -201,7 +201,7 @@ const errorMessage = (error: unknown): string => {
   return typeof message === 'string' ? message : typeof error === 'string' ? error : textOfResult(error)
 }
 
-/** Returns a value as JSON; null if that is impossible, because a tool can return any value. */
+/** Returns a value as JSON; null for a value that JSON cannot represent, which a tool may return. */
 const plain = (value: unknown): JsonValue =>
   attempt(() => JSON.parse(JSON.stringify(value ?? null)) as JsonValue, null)
 

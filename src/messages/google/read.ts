@@ -276,7 +276,7 @@ function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
 }
 
-/** False for the empty part at the end of a stream, which is not read. */
+/** Whether a part is read. False for the empty part at the end of a stream. */
 const isVisible = (part: RawObject): boolean =>
   part['text'] !== '' || Object.keys(part).some((field) => field !== 'text' && field !== 'thought')
 

@@ -214,7 +214,7 @@ function wholeItems(pieces: readonly unknown[]): unknown[] {
   )
 }
 
-/** Joins pieces to blocks. Pieces have no index; a signature or data completes a block. */
+/** Joins pieces into blocks. Pieces have no index; a signature or data completes a block. */
 const wholeBlocks = (pieces: readonly RawObject[]): RawObject[] =>
   runsOf(pieces, ({ type, signature, data }, next) => type === next['type'] && !signature && !data).map(
     wholeObject,

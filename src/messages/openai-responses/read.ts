@@ -200,7 +200,7 @@ function streamedItems() {
       match.whole = mergeWhole(latest, match)
       match.isEnded ||= type === 'response.output_item.done'
     },
-    /** Adds the items of the last event. It may have items that no earlier event had, and may lack items. */
+    /** Adds the items of the last event, which may have new items, and may lack items of earlier events. */
     addLast: (last: readonly RawObject[]): void => {
       const known = last.map(matchOf).map((match, index) => match ?? sameText(last[index] ?? {}, index))
       const limits: number[] = []
