@@ -1,4 +1,4 @@
-/** Converts items of the OpenAI Agents SDK to events, and the events of other programs to items. */
+/** Converts items of the OpenAI Agents SDK to events that keep them, and events without such items to items. */
 
 import type { AgentInputItem } from '@openai/agents-core'
 import { isObject, without } from '../event/json.ts'

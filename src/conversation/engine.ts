@@ -129,7 +129,7 @@ export interface Engine {
   recoverAll(): Promise<readonly ConversationRecovery[]>
   /**
    * Delivers the events, changes and deletions of all conversations to a handler: at least once, and in order
-   * per conversation. Resolves when the start position of `name` is stored. When a conversation is deleted,
+   * per conversation. Resolves when the follower's start position is stored. When a conversation is deleted,
    * the handler may miss its last events, but it always gets the deletion.
    *
    * Conversations are divided into 64 shards, and each call of the handler gets items of one shard. When the

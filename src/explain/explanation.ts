@@ -31,7 +31,7 @@ export type NoteCode =
   | 'completed'
   | 'completes'
   | 'working'
-  /** The event reports progress of a call that is not working, and is ignored. */
+  /** The event reports progress of a call that is not a working call (U11), so it is ignored. */
   | 'idle'
   | 'batch_mates'
   /** Another batch of the same reply, which could not be merged with this one. */
