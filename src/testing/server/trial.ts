@@ -203,7 +203,7 @@ export const messagesOf = (events: readonly Event[], source: string): string[] =
     event.kind === 'MessageEvent' && event.source === source ? [textOf(event.llm_message.content)] : [],
   )
 
-/** Checks that a response has this status, and a body as in section 7 of the interface. @throws LawBroken. */
+/** Checks that a response has this status, and the body of an error (interface 7). @throws LawBroken. */
 export function holdRefusal({ status, body }: Received, wanted: number, what: string): void {
   const problem = `${what}: expected status ${wanted}, got ${status}: ${JSON.stringify(body)}`
   hold('W1', status === wanted, problem)
