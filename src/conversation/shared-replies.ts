@@ -230,7 +230,7 @@ export class SharedReplies {
     await removePieces(items, { reply: reply.id, pieces })
     if (version === null) return
     const head = { collection: HEADS, id, expected: version, put: null }
-    // A later reply may have replaced the head.
+    // A later reply may have replaced this item.
     await items.changeItems([head]).catch(nullOn('version_conflict'))
   }
 
