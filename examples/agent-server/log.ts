@@ -27,7 +27,7 @@ export interface Call extends LogEvent {
   readonly tool_call_id: string
   readonly tool_call: { readonly arguments: string }
   readonly llm_response_id: string
-  /** Null when it cannot be executed. */
+  /** Null for a call that cannot be executed. */
   readonly action: Readonly<Record<string, unknown>> | null
 }
 
@@ -133,7 +133,7 @@ export class Log {
     return [...pending.values()]
   }
 
-  /** An AgentErrorEvent names only the call id. */
+  /** Returns the id of the call that an AgentErrorEvent ends. The event has only the provider's call id. */
   #callOf(event: LogEvent, pending: ReadonlyMap<string, Call>): string | undefined {
     return [...pending.values()].findLast((call) => call.tool_call_id === event['tool_call_id'])?.id
   }
@@ -156,7 +156,7 @@ export class Log {
       this.status = 'idle'
   }
 
-  /** Never earlier than the event before. */
+  /** Returns the current time, or the latest event's time if that is later. */
   #now(): string {
     const now = new Date().toISOString()
     const last = this.events.at(-1)?.timestamp ?? ''

@@ -70,11 +70,11 @@ function parseEnum(query: URLSearchParams, name: string, values: readonly string
 function parseInstant(query: URLSearchParams, name: string): number | null {
   const text = query.get(name)
   if (text === null) return null
-  // An unescaped plus sign arrives as a space. Without a time zone it is UTC.
+  // An unescaped plus sign arrives as a space. A time without a time zone is UTC.
   const normalized = text.replace(/ (\d\d:?\d\d)$/, '+$1')
   const time = Date.parse(/([zZ]|[+-]\d\d:?\d\d)$/.test(normalized) ? normalized : `${normalized}Z`)
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d/.exec(normalized) ?? []
-  // The parser accepts the 30th of February.
+  // The parser accepts the 30th of February, so the day is checked here.
   const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day)
   if (isDay && !Number.isNaN(time)) return time
   throw invalid('query', name, 'datetime_from_date_parsing', 'Must be a date and time')
@@ -146,6 +146,6 @@ function readCursor(cursor: string, query: string): Position {
   return [Number(time), Number(position)]
 }
 
-/** Content that a provider encrypted must not reach clients, at any depth. */
+/** Removes content that a provider encrypted, at any depth, because clients must not receive it. */
 export const withoutSecrets = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (key, field: unknown) => (key === 'encrypted_content' ? null : field)))

@@ -69,7 +69,7 @@ function resultText(event: LogEvent): string {
   return textOf((event['observation'] as { readonly content: unknown }).content)
 }
 
-/** Providers accept only objects as arguments; other values are wrapped in one. */
+/** Wraps arguments in an object if they are not an object, because providers accept only objects. */
 function asObject(text: string): string {
   try {
     const value: unknown = JSON.parse(text)
@@ -80,7 +80,7 @@ function asObject(text: string): string {
   return JSON.stringify({ _raw: text })
 }
 
-/** Omits a whole batch if one of its calls is pending. */
+/** Returns the messages of the branch. Leaves out all calls of a reply if one of them is pending. */
 export function messagesOf(log: Log): ChatMessage[] {
   return unitsOf(log).flatMap(({ events }): ChatMessage[] => {
     const [first] = events
@@ -113,7 +113,7 @@ export function messagesOf(log: Log): ChatMessage[] {
   })
 }
 
-/** Whether the agent's message is last. */
+/** Whether the model has nothing to reply to: an agent's message or a system prompt is last. */
 export function isTurnOver(log: Log): boolean {
   const last = unitsOf(log).at(-1)?.events[0]
   return (

@@ -80,7 +80,7 @@ function install(): void {
   rmSync(file)
 }
 
-/** Writes the page's files into a folder that finds the packages; Next's files get their own. */
+/** Writes the page's files into a folder from which imports find the packages. Next has its own folder. */
 function write(): string {
   mkdirSync(join(HERE, '.work'), { recursive: true })
   const folder = mkdtempSync(join(HERE, '.work', 'page-'))

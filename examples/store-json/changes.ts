@@ -77,7 +77,7 @@ export interface State {
 
 export const newState = (): State => ({ next: 1, conversations: new Map(), items: new Map(), feed: [] })
 
-/** Serializes a change. @param witness random, so that a change of another folder is never mistaken for it */
+/** Serializes a change. @param witness random, so that a change of another folder is never mistaken for this one */
 export const textOf = (change: Change, witness: string): string =>
   `${JSON.stringify({ witness, ...change }, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value))}\n`
 
@@ -182,7 +182,7 @@ function applyAppend(stored: StoredConversation, { events, updatedAt, tree }: Ap
   })
 }
 
-/** Returns the changes whose last needed part this one replaces. */
+/** Returns the changes of which no part is needed any more. */
 function saveSnapshot(
   { snapshot }: StoredConversation,
   { parts, complete }: SnapshotSaved,

@@ -35,8 +35,8 @@ export class Journal {
   }
 
   /**
-   * Adds the change decided on the latest state, if any. Decides again if another process was faster,
-   * so `decide` must be pure.
+   * Calls `decide` with the latest state, and adds the change that it returns, if any. Calls it again if
+   * another process was faster, so `decide` must be pure.
    * @throws the error of `decide`; then nothing is added
    */
   commit<T>(decide: (state: State) => Decision<T>): T {
