@@ -284,15 +284,11 @@ function checkCalls(
 ): EventEntry<ActionEvent>[] {
   // A string would be iterated as characters.
   if (!Array.isArray(actionIds)) invalidArgument('actionIds', 'must be a list of ids')
-  const requested = new Set(actionIds)
-  const known = new Set(open.map(({ id }) => id))
-  for (const id of requested)
-    if (!known.has(id))
-      throw unknownCall(
-        id,
-        'is not the id of a pending ActionEvent on this branch. Read the pending calls again',
-      )
-  return open.filter(({ id }) => requested.has(id))
+  const unknown = new Set(actionIds)
+  const requested = open.filter(({ id }) => unknown.delete(id))
+  const why = 'is not the id of a pending ActionEvent on this branch. Read the pending calls again'
+  for (const id of unknown) throw unknownCall(id, why)
+  return requested
 }
 
 export const unknownCall = (id: string, why: string): ColloquyError =>

@@ -115,12 +115,9 @@ function endOf(
 ): Pick<ForkPlan, 'appended' | 'status'> {
   const ended = endedCalls(state, callStatuses, branch)
   const waits = pendingCallCount(branch.pendingCalls) > ended.length
-  const statuses: Status[] = waits || hasApprovals ? ['waiting_for_confirmation'] : []
-  if (!waits) statuses.push('idle')
-  return {
-    appended: [...ended, ...statuses.map(statusUpdate)],
-    status: waits ? 'waiting_for_confirmation' : 'idle',
-  }
+  const status = waits ? 'waiting_for_confirmation' : 'idle'
+  const revoked = hasApprovals && !waits ? [statusUpdate('waiting_for_confirmation')] : []
+  return { appended: [...ended, ...revoked, statusUpdate(status)], status }
 }
 
 /** Results of calls that began in the source, and of calls that neither have nor await a decision. */
@@ -134,10 +131,8 @@ function endedCalls(state: State, callStatuses: readonly PendingCallStatus[], br
     ...(isWaiting ? openCallsOf(state) : []).map(({ id }) => id),
   ])
   const policy = toPolicy(header.confirmationPolicy)
-  const replies = Map.groupBy(
-    open.map(({ event }) => event),
-    ({ llm_response_id }) => llm_response_id,
-  )
+  const events = open.map(({ event }) => event)
+  const replies = Map.groupBy(events, ({ llm_response_id }) => llm_response_id)
   const waits = ({ id, event }: EventEntry<ActionEvent>): boolean =>
     decided.has(id) || policy(event, replies.get(event.llm_response_id) ?? [event])
   // A result refers to a call id, so calls with the same call id end together.

@@ -34,22 +34,25 @@ interface OpenCallNode<C extends IndexedCall> {
 
 export const pendingCallCount = (calls: PendingCallIndex<IndexedCall>): number => calls?.size ?? 0
 
-export const listPendingCallsIn = <C extends IndexedCall>(calls: PendingCallIndex<C>): C[] =>
-  [...eachPendingCall(calls)].toSorted((a, b) => a.entry.seq - b.entry.seq)
+/** The latest list of `listPendingCallsIn`, by its index: a user may approve many calls one by one. */
+let listed = new WeakMap<object, readonly IndexedCall[]>()
+
+/** Lists the pending calls in log order. O(k log k), O(1) if the same index was listed last. */
+export function listPendingCallsIn<C extends IndexedCall>(calls: PendingCallIndex<C>): readonly C[] {
+  if (calls === null) return []
+  const known = listed.get(calls) as readonly C[] | undefined
+  const list = known ?? [...eachPendingCall(calls)].toSorted((a, b) => a.entry.seq - b.entry.seq)
+  if (known === undefined) listed = new WeakMap([[calls, list]])
+  return list
+}
 
 /** Yields the pending calls in the order of their tool call ids. Lazy; O(log k + calls read). */
 export function* eachPendingCall<C extends IndexedCall>(calls: PendingCallIndex<C>): IterableIterator<C> {
-  const stack: OpenCallNode<C>[] = []
-  for (let current = calls; current !== null || stack.length > 0;) {
-    if (current !== null) {
-      stack.push(current)
-      current = current.left
-    } else {
-      const node = stack.pop() as OpenCallNode<C>
-      yield node.call
-      current = node.right
-    }
-  }
+  if (calls === null) return
+  yield* eachPendingCall(calls.left)
+  work.probes += 1
+  yield calls.call
+  yield* eachPendingCall(calls.right)
 }
 
 export function withOpenCall<C extends IndexedCall>(

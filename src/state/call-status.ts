@@ -41,14 +41,20 @@ export function foldCallStatuses(
   const grant = GRANTS.find((each) => GRANT_KEYS[each] === key)
   if (grant === undefined || !Array.isArray(value)) return callStatuses
   const listed = new Set<unknown>(value)
-  const before = new Map(callStatuses.map((known) => [known.action_id, known.grant]))
-  const after = listPendingCallsIn(branch.pendingCalls).flatMap(({ entry: { id } }): PendingCallStatus[] => {
-    const now = listed.has(id) ? grant : before.get(id)
-    return now === undefined ? [] : [{ action_id: id, grant: now }]
-  })
-  const isSame = ({ action_id, grant: now }: PendingCallStatus, i: number): boolean =>
-    callStatuses[i]?.action_id === action_id && callStatuses[i].grant === now
-  return after.length === callStatuses.length && after.every(isSame) ? callStatuses : after
+  const merge = (statusOf: (id: string) => PendingCallStatus | undefined): PendingCallStatus[] =>
+    listPendingCallsIn(branch.pendingCalls).flatMap(({ entry: { id } }) => {
+      const known = statusOf(id)
+      return listed.has(id) && known?.grant !== grant ? { action_id: id, grant } : (known ?? [])
+    })
+  // Both lists are in log order. The index is needed only if calls have ended or are on another branch.
+  let next = 0
+  let after = merge((id) => (callStatuses[next]?.action_id === id ? callStatuses[next++] : undefined))
+  if (next < callStatuses.length) {
+    const byId = new Map(callStatuses.map((known) => [known.action_id, known]))
+    after = merge((id) => byId.get(id))
+  }
+  const isSame = after.length === callStatuses.length && after.every((one, i) => one === callStatuses[i])
+  return isSame ? callStatuses : after
 }
 
 export const withoutConsent = (callStatuses: readonly PendingCallStatus[]): readonly PendingCallStatus[] =>
@@ -57,4 +63,4 @@ export const withoutConsent = (callStatuses: readonly PendingCallStatus[]): read
     : callStatuses.filter(({ grant }) => grant === 'started')
 
 export const granted = (callStatuses: readonly PendingCallStatus[], status: CallStatus): Set<string> =>
-  new Set(callStatuses.flatMap(({ action_id, grant }) => (grant === status ? [action_id] : [])))
+  new Set(callStatuses.filter(({ grant }) => grant === status).map(({ action_id }) => action_id))

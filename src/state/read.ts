@@ -110,7 +110,7 @@ export function listWarnings(state: State): LogWarning[] {
  * listPendingCalls(replay([action])).map(({ entry }) => entry.id) // ['a']
  */
 export function listPendingCalls(state: State): PendingCall[] {
-  return listPendingCallsIn(state.branch.pendingCalls)
+  return [...listPendingCallsIn(state.branch.pendingCalls)]
 }
 
 /**

@@ -17,11 +17,22 @@ import type { Event } from '../../src/event/types.ts'
 import { encodeState, viewEvents } from '../../src/state/read.ts'
 import { reduce } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
+import { work } from '../../src/log/work.ts'
 import { initialState } from '../../src/state/state.ts'
 import { action, fail, moveHead, observe, pause, status, system, update, user } from '../build.ts'
 import { applyEvents, folded, ids, kinds } from './states.ts'
 
 describe('decisions on single states', () => {
+  it('approving calls one by one visits each pending call a few times', () => {
+    const calls = Array.from({ length: 500 }, (_, index) => action(`a${index}`, { response: 'r' }))
+    let state = folded(...calls, status('s', 'waiting_for_confirmation'))
+    const before = work.probes
+    for (let index = 0; index < 500; index += 1)
+      for (const event of decideApprove(state, [`a${index}`])) state = reduce(state, event)
+    expect(state.header.status).toBe('idle')
+    expect((work.probes - before) / 500).toBeLessThan(50)
+  })
+
   it('approving all executable calls ends waiting, although another call cannot be executed', () => {
     const inert = action('inert', { action: null })
     const state = folded(action('a'), inert, status('s', 'waiting_for_confirmation'))

@@ -69,6 +69,14 @@ describe('the index of pending calls', () => {
     )
   })
 
+  it('sorts 1,000 calls once, however often they are listed', () => {
+    let calls: PendingCallIndex = null
+    for (let seq = 0; seq < 1_000; seq += 1) calls = withOpenCall(calls, call(seq, `c${seq % 7}`))
+    const before = work.probes
+    for (let times = 0; times < 1_000; times += 1) listPendingCallsIn(calls)
+    expect(work.probes - before).toBe(1_000)
+  })
+
   it('finds any of 20,000 calls with one id in fewer than 60 probes', () => {
     let calls: PendingCallIndex = null
     for (let seq = 0; seq < 20_000; seq += 1) calls = withOpenCall(calls, call(seq, 'same'))

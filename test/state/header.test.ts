@@ -1,8 +1,11 @@
 /** Applies each row of the status table to every status (design section 3). */
 
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
+import { GRANT_KEYS, GRANTS } from '../../src/state/call-status.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
+import { listPendingCalls } from '../../src/state/read.ts'
 import type { State } from '../../src/state/state.ts'
 import { type Status, STATUSES } from '../../src/state/status.ts'
 import * as build from '../build.ts'
@@ -238,4 +241,34 @@ it('an unchanged header stays the same frozen object (design D5)', () => {
   const more = [observe('a'), action('b'), { kind: 'CondensationRequest' } as Event].reduce(reduce, running)
   expect(more.header).toBe(running.header)
   expect(Object.isFrozen(more.header)).toBe(true)
+})
+
+describe('the statuses of calls', () => {
+  it('are the latest of each pending call, in log order, whatever ends or leaves the branch', () => {
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const steps = fc.array(
+      fc.record({ how: fc.constantFrom(...GRANTS, 'end', 'leave'), ids: fc.subarray(names) }),
+      { maxLength: 12 },
+    )
+    fc.assert(
+      fc.property(steps, (list) => {
+        let state = replay(names.map((name) => action(name, 'r')))
+        let known = new Map<string, string>()
+        for (const { how, ids } of list) {
+          if (how === 'end') for (const id of ids) state = reduce(state, observe(id))
+          else if (how === 'leave') state = reduce(state, status(ids[0] ?? 'e', 'leaf_event_id'))
+          else {
+            state = reduce(state, status(ids, GRANT_KEYS[how as (typeof GRANTS)[number]]))
+            const pending = listPendingCalls(state).map(({ entry }) => entry.id)
+            const grants = pending.map((id) => [id, ids.includes(id) ? how : known.get(id)] as const)
+            known = new Map(grants.flatMap(([id, grant]) => (grant === undefined ? [] : [[id, grant]])))
+          }
+          expect(state.header.callStatuses.map(({ action_id, grant }) => [action_id, grant])).toEqual([
+            ...known,
+          ])
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
 })
