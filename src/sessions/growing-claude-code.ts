@@ -7,7 +7,7 @@ import { SessionWriter } from './writer.ts'
 interface ReadLines {
   readonly facts: readonly SessionFact[]
   readonly title: string | null
-  /** New facts of the side chains that the session's file contains. */
+  /** For each side chain in the session's file: its agent or number, and its new facts. */
   readonly sides: readonly (readonly [name: string, facts: readonly SessionFact[]])[]
   /** New or changed links from subagents and side chains to the calls that started them. */
   readonly subagents: readonly (readonly [agent: string, actionId: string])[]

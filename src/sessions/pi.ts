@@ -248,7 +248,7 @@ function keptFrom(entry: RawObject, sight: readonly Place[], { lines, firsts }: 
   return from < 0 ? [] : sight.slice(from)
 }
 
-/** Removes the edited entry from the view. An edit that replaces the entry is quarantined. */
+/** Reads an edit. If `replacement` is null, removes the entry from the view. Quarantines any other edit. */
 function readEdit(entry: RawObject, record: SessionRecord, origin: Origin, { writer, lines }: Tree): void {
   const target = lines.get(stringOf(entry['targetId']))
   if (target === undefined || entry['replacement'] !== null)
