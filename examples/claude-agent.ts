@@ -15,7 +15,7 @@ const store = sqliteStore({ file: process.env['FILE'] ?? 'agent.db' })
 const sessionStore = createSessionStore({ store })
 const cwd = process.cwd()
 const [latest] = await listSessions({ dir: cwd, sessionStore })
-/** Path of the Claude Code to run. Default: the one that the SDK includes. */
+/** Path of the Claude Code executable. Default: the executable that the SDK includes. */
 const executable = process.env['CLAUDE_CODE']
 const options = {
   cwd,

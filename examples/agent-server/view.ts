@@ -80,7 +80,7 @@ function asObject(text: string): string {
   return JSON.stringify({ _raw: text })
 }
 
-/** Returns the messages of the branch. Leaves out all calls of a reply if one of them is pending. */
+/** Returns the messages of the branch. Leaves out a reply while one of its calls is pending. */
 export function messagesOf(log: Log): ChatMessage[] {
   return unitsOf(log).flatMap(({ events }): ChatMessage[] => {
     const [first] = events
@@ -113,7 +113,10 @@ export function messagesOf(log: Log): ChatMessage[] {
   })
 }
 
-/** Whether the model has nothing to reply to: an agent's message or a system prompt is last. */
+/**
+ * Whether the model has nothing to reply to: the branch is empty, or ends with a system prompt or an agent's
+ * message.
+ */
 export function isTurnOver(log: Log): boolean {
   const last = unitsOf(log).at(-1)?.events[0]
   return (

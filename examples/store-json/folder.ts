@@ -53,8 +53,8 @@ export function openFolder(path: string, durable: boolean): Folder {
         withFile(text, (name) => {
           sync(name)
           const added = nullOnError('EEXIST', () => (fs.linkSync(name, nameOf(number)), true)) ?? false
-          // Needed also if another process was first: the next change builds on its change, which must be
-          // durable by then.
+          // Needed also if another process was first: our next change builds on the change of that process,
+          // which must be durable by then.
           sync(path)
           return added
         }),

@@ -123,7 +123,7 @@ const READERS: Readonly<Record<string, (part: JsonObject) => Reading | null>> = 
   'image-data': ({ data, mediaType }) => dataReading(data, mediaType),
   'image-url': ({ url }) => imageReading(url),
   media: ({ data, mediaType }) => dataReading(data, mediaType),
-  // The form of MCP, in tool results.
+  // Names of MCP, in tool results.
   audio: ({ data, mimeType }) => (isText(mimeType) ? dataReading(data, mimeType) : null),
   resource: readResource,
   resource_link: readResourceLink,

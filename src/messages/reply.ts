@@ -154,7 +154,7 @@ function recordOf(
     ? modelName((request as { readonly model?: unknown } | undefined)?.model)
     : null
   if (requested !== null && withoutDate(requested) !== withoutDate(model)) record.requested_model = requested
-  // Without signed parts nothing has to be proved.
+  // Without signed parts, the record needs no digest of the prefix or the tools.
   if (proof !== null && ownDigest !== null) record.prefix = proof.prefix
   if (proof?.tools !== undefined && ownDigest !== null) record.tools = proof.tools
   if (ownDigest !== null) record.digest = ownDigest

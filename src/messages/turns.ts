@@ -28,7 +28,7 @@ export function callIds(
   newMap: NewMap = () => new Map(),
 ): (logId: string, isWhole?: unknown) => string {
   const used = newMap<true>()
-  // The next number of each stem. Ids that are cut to the same stem share a counter, so they cannot collide.
+  // Next suffix number of each stem. Ids cut to the same stem share a counter, so the new ids cannot collide.
   const numbers = newMap<number>()
   return (logId, isWhole) => {
     const limit = isWhole === true ? undefined : form.maxLength
@@ -56,8 +56,8 @@ export interface TurnReader {
 /**
  * Returns a reader of turns. Each call has exactly one result: a result without a call is left out, and a
  * call without a result gets an error. A fixed user turn is added after a reply without calls if no user
- * message follows the reply. After a paused reply, it is added only if the next reply begins a turn. Added
- * turns depend only on earlier messages, so the prefix of a reply does not change later. O(content).
+ * message follows the reply. After a paused reply, it is added only if the next reply begins a new turn. No
+ * later message changes the turns before a reply, so the reply's prefix stays the same. O(content).
  */
 export function turnReader(
   limits: Limits,

@@ -191,7 +191,7 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/** Returns a block's half of a pair. A call and its result share an id; ids of MCP calls are separate. */
+/** Returns a block's half of a pair: a call and its result share an id. MCP ids are compared separately. */
 function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use') return pairHalf('call', type, id)
   if (typeof type !== 'string') return null

@@ -76,7 +76,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
       case 'message_delta': {
         message = { ...message, ...withoutEmpty(objectOf(event['delta'])) }
         const later = objectOf(event['usage'])
-        // Some servers count the whole input first, and at the end only the uncached input, which can be 0.
+        // Some servers first report all input tokens, and at the end only the uncached ones, which can be 0.
         const { input_tokens, cache_read_input_tokens: cached } = later
         const isAllCached = input_tokens === 0 && Boolean(cached) && !usage['cache_read_input_tokens']
         usage = laterUsage(isAllCached ? { ...usage, input_tokens } : usage, later)

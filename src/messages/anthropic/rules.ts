@@ -38,7 +38,7 @@ export const serverRules: Rules<View> = {
     ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'result'),
   ],
   'server-calls-with-results': [
-    'The call of a server tool has its result in the same turn or in a turn that continues it. In a last turn that the model is to continue, the result may be missing.',
+    'The call of a server tool has its result in the same turn or in a turn that continues it. In the last turn, the result may be missing if the model is to continue this turn.',
     'error: "`web_search` tool use with id `srvtoolu_…` was found without a corresponding `web_search_tool_result` block"; the same of other tools inferred',
     ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'call'),
   ],
@@ -444,7 +444,7 @@ export const anthropicRules: Rules<View> = {
     },
   ],
   'calls-last': [
-    'Only calls follow a call. Up to the last thinking that precedes a call, texts and thinking may follow a call, too.',
+    'Only calls follow a call. Texts and thinking may also follow a call, but only up to the last thinking that precedes another call.',
     'vercel/ai#13019 for server tool blocks (error of calls-have-results); stacklok/mecatl#1465 for text at the end; UKGovernmentBEIS/inspect_ai#4922 for thinking between calls, which must not be moved; gotgenes/pi-anthropic-auth#66 for text between calls',
     function* ({ messages }) {
       for (const { blocks } of assistants(messages)) {

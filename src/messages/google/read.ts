@@ -150,7 +150,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     }
     const last = parts.at(-1)
     const known = objectOf(last?.part['functionCall'])
-    // Some proxies send the arguments in a part of their own, which has no name.
+    // Some proxies send a call's arguments in a second part, which does not name the tool.
     if (last?.pieces === null && known['name'] && !call['name'] && call['args'] && continues(call, known)) {
       const args = { ...objectOf(known['args']), ...objectOf(call['args']) }
       last.part = { ...part, ...last.part, functionCall: { ...known, args } }

@@ -25,7 +25,7 @@ export interface UIFilePart {
   readonly url: string
 }
 
-/** A border before each reply and each data part. A pause or interrupt has no border after another part. */
+/** A border before each reply and each data part. A pause or interrupt has a border only as the first part. */
 export interface UIStepPart {
   readonly type: 'step-start'
 }

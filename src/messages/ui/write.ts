@@ -166,7 +166,7 @@ function uiParts(
   const calls = items.filter((item) => item.type === 'call')
   const callIds = new Set(calls.map(({ id }) => id))
   const isOfPage = ({ tool, status }: CallItem): boolean => status === 'waiting' && pageTools.includes(tool)
-  // The page posts its outputs when no part of the step is preliminary.
+  // The page posts its outputs only when no part of the step is preliminary.
   const isAsked = calls.some(isOfPage)
   const reports = new Map<string, number>()
   let open: string | null = null
