@@ -231,8 +231,7 @@ export class EngineContext {
     await deleteChildren()
     // Needed even if nothing was deleted: an earlier call may have failed at this step.
     const items = await this.track(dropShared(this.store, id))
-    const counts = existed ? { ...counted, conversations: 1 } : EMPTY_REPORT
-    return addReports(report, { ...counts, items })
+    return addReports(report, { ...(existed ? { ...counted, conversations: 1 } : EMPTY_REPORT), items })
   }
 
   /** Counts what a conversation stores. Without `dryRun`, also calls `onDelete` and deletes the snapshot. */

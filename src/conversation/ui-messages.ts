@@ -6,6 +6,7 @@ import type { ActionEvent, MessageEvent, Event } from '../event/types.ts'
 import { anchorOf, type Entry, type EventEntry, isOnPathIn, loadedEvent } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import { PAGE_OUTPUT } from '../messages/timeline.ts'
+import { readToolResult } from '../messages/tool-result.ts'
 import { fromUIMessage } from '../messages/ui/read.ts'
 import type { UIPart, UIChunk, UIReasoningPart, UITextPart } from '../messages/ui/types.ts'
 import { granted } from '../state/call-status.ts'
@@ -453,7 +454,6 @@ function pageResult({ id, event }: EventEntry<ActionEvent>, part: JsonObject): E
       error: typeof errorText === 'string' ? errorText : 'It failed.',
     }
   if (state !== 'output-available' || output === undefined) return null
-  const text = typeof output === 'string' ? output : canonicalJson(output)
-  const observation = { kind: PAGE_OUTPUT, content: [{ type: 'text' as const, text }], output }
+  const observation = { kind: PAGE_OUTPUT, content: readToolResult(output, {}).content ?? [], output }
   return { kind: 'ObservationEvent', source: 'environment', ...call, action_id: id, observation }
 }

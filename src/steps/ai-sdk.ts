@@ -9,7 +9,7 @@ import { toAiSdk } from '../messages/ai-sdk/write.ts'
 import { placeholderOf } from '../messages/pieces.ts'
 import { objectOf } from '../messages/text.ts'
 import { sortTools, stepOf, type StepOptions } from './step-of.ts'
-import { readModelOutput } from './tool-result.ts'
+import { readModelOutput } from '../messages/tool-result.ts'
 import type { StepTool, ToolContext, ToolDescription, ToolOutput } from './tool.ts'
 import { checkTools, lastOf } from './tool.ts'
 

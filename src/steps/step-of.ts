@@ -18,9 +18,9 @@ import { modelName, type WriteOptions } from '../messages/prefix.ts'
 import type { ReadOptions, Reply, ReplyCollector } from '../messages/reply.ts'
 import { requestCache } from '../messages/request-cache.ts'
 import { toolName } from '../messages/text.ts'
+import { errorText, failure, readAsText, readToolResult, textObservation } from '../messages/tool-result.ts'
 import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
-import { errorText, failure, readAsText, readToolResult, textObservation } from './tool-result.ts'
 import {
   type BackgroundOptions,
   checkArguments,
@@ -42,6 +42,7 @@ import {
 type CallEntry = EventEntry<ActionEvent>
 type Call = ToolContext['call']
 type CallResult = AgentErrorEvent | ObservationEvent
+type Work = (context: ToolContext) => ToolOutput | PromiseLike<ToolOutput>
 type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'runChild'>
 
 /** Executes calls. Yields each result at once, so that no crash or interrupt loses it. Never throws. */
@@ -77,13 +78,9 @@ async function executeCall(
     const checked = await checkArguments(tool, call)
     if ('issues' in checked) return notExecuted(call, checked.issues)
     const context: ToolContext = { signal, call, runChild: (request) => runChild(call.id, request) }
-    const workOn = async (
-      run: (context: ToolContext) => ToolOutput | PromiseLike<ToolOutput>,
-    ): Promise<void> => {
-      const work = await startWork(entry)
-      const { signal: cancelled, report } = work
-      const started = async (): Promise<ToolOutput> => run({ ...context, signal: cancelled, report })
-      work.completeWith(completionFrom(call, blocks, started))
+    const workOn = async (work: Work): Promise<void> => {
+      const { signal: cancelled, report, completeWith } = await startWork(entry)
+      completeWith(completionFrom(blocks, { ...context, signal: cancelled, report }, work))
     }
     if (tool.background === true) {
       await workOn((working) => tool.execute(checked.args, working))
@@ -113,19 +110,27 @@ function workingResult(call: Call, { content = FOLLOWS, task }: BackgroundOption
 
 /** Waits for the work of a background call, and returns its outcome. The promise never rejects. */
 async function completionFrom(
-  call: Call,
   blocks: PartTable['kinds'],
-  work: () => Promise<ToolOutput>,
+  context: ToolContext,
+  work: Work,
 ): Promise<CallCompletion> {
-  const result = await work()
-    .then(finalOutput)
-    .then(
-      (output) => outputResult(call, output, blocks),
-      (error: unknown) => storableResult(call, failure(errorText(error))),
-    )
+  const { call } = context
+  const result = await (async () => laterOutput(await work(context), context))().then(
+    (output) => outputResult(call, output, blocks),
+    (error: unknown) => storableResult(call, failure(errorText(error))),
+  )
   if (result.kind === 'AgentErrorEvent') return { content: result.error, outcome: 'failed' }
   const { content = [], is_error } = result.observation
   return { content, outcome: is_error === true ? 'failed' : 'done' }
+}
+
+/** Returns the final output of work, which can itself start work with `background`. */
+async function laterOutput(output: ToolOutput, context: ToolContext): Promise<ToolOutput> {
+  const last = await finalOutput(output)
+  if (!(last instanceof LaterResult)) return last
+  const { result, options } = last
+  if (options.task !== undefined) void context.report?.({ task: options.task }).catch(() => undefined)
+  return laterOutput(await (typeof result === 'function' ? result(context) : result), context)
 }
 
 /** Returns a tool's output as a result. Output that no event can contain becomes JSON text. Never throws. */
@@ -274,8 +279,10 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
       const tool = known.get(call.tool_name)
       return tool?.resume === undefined
         ? null
-        : completionFrom(call, provider.limits.parts.kinds, async () =>
-            tool.resume?.(task, { signal, call, report, runChild: (request) => runChild(call.id, request) }),
+        : completionFrom(
+            provider.limits.parts.kinds,
+            { signal, call, report, runChild: (request) => runChild(call.id, request) },
+            (context) => tool.resume?.(task, context),
           )
     }) satisfies Step['resume'],
   })

@@ -6,6 +6,7 @@ import { isObject } from '../event/json.ts'
 import type { ActionEvent } from '../event/types.ts'
 import { actionKind, objectOf, objectsOf, readArguments, stringOf } from '../messages/text.ts'
 import { valueAt } from '../messages/stream.ts'
+import { TOOL_OBSERVATION } from '../messages/tool-result.ts'
 
 export interface SchemaIssue {
   readonly message: string
@@ -318,5 +319,3 @@ export const definitionOf = ({
   action_type: actionKind(name),
   observation_type: TOOL_OBSERVATION,
 })
-
-export const TOOL_OBSERVATION = 'ToolObservation'

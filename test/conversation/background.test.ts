@@ -218,6 +218,28 @@ describe.each([
     await engine.close()
   })
 
+  it('work that itself starts work is completed with the result of the inner work', async () => {
+    const { engine, conversation } = await startConversation('hello', makeStore())
+    const scripted = stepWith(
+      {
+        background: true,
+        execute: async (_args, { call: { id } }) =>
+          id === 'a'
+            ? background(async () => background(Promise.resolve('found')), { task: 'job-2' })
+            : background(Promise.reject(new Error('no disk'))),
+      },
+      [call('a'), call('b')],
+      [says('ok')],
+    )
+    await conversation.run(scripted.step, { until: 'settled' })
+    const log = await logOf(conversation)
+    const messages = log.filter((line) => line.startsWith('environment'))
+    expect(messages.toSorted()).toEqual(['environment: found', 'environment: no disk'])
+    const { items } = await conversation.search({ limit: 100 })
+    expect(JSON.stringify(items)).toContain('"task":"job-2"')
+    await engine.close()
+  })
+
   it.each(['tool', 'store'])(
     'a call does not start to work if its %s responds after an interrupt',
     async (slowPart) => {

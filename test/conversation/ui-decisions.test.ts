@@ -4,6 +4,7 @@ import { lastAssistantMessageIsCompleteWithToolCalls, type UIMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { isImagePart, isTextPart } from '../../src/event/shapes.ts'
 import { receiveUIMessages, type UIReceiveOptions } from '../../src/conversation/ui-messages.ts'
 import { checkLog } from '../../src/laws/index.ts'
 import { toUIMessages } from '../../src/messages/ui/write.ts'
@@ -146,6 +147,9 @@ it.each(NEVER)('%s of a message that never arrived appends it once', async (_, m
   await engine.close()
 })
 
+const PNG_DATA = `iVBORw0KGgo${'A'.repeat(65)}`
+const PNG = `data:image/png;base64,${PNG_DATA}`
+
 const partOfA = (messages: readonly UIMessage[]) =>
   messages.at(-1)?.parts.find((part) => 'toolCallId' in part && part.toolCallId === 'a')
 
@@ -195,6 +199,26 @@ describe('a tool that the page executes', () => {
     expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
     await engine.close()
   })
+
+  it.each([PNG, { screenshot: PNG }, [{ type: 'image', data: PNG_DATA, mimeType: 'image/png' }]])(
+    'returns an image, which the model sees: %j',
+    async (output) => {
+      const { engine, conversation } = await empty()
+      const { step } = script([[call('a', 'locate')], [says('I see.')]])
+      const { fetch, runs } = server(conversation, step, run, ui)
+      const chat = new PlainChat({ id: conversation.id, fetch })
+      await chat.sendMessage({ text: 'Where am I?' })
+      await Promise.all(runs)
+      await chat.addToolOutput({ tool: 'locate', toolCallId: 'a', output } as never)
+      await chat.sendMessage()
+      await Promise.all(runs)
+      expect(partOfA(chat.messages)).toMatchObject({ state: 'output-available', output })
+      const result = (await conversation.messages()).find(({ role }) => role === 'tool')
+      expect(result?.content.filter(isImagePart)).toMatchObject([{ image_urls: [PNG] }])
+      expect(JSON.stringify(result?.content.filter(isTextPart))).not.toContain(PNG_DATA)
+      await engine.close()
+    },
+  )
 
   it('is the only tool whose output a page can return', async () => {
     const { engine, conversation, post, executed } = await waiting(ui)

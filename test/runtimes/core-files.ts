@@ -61,7 +61,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   'test features of Node': [
     'test/conversation/{hooks,listeners}',
     'test/event/sha-256',
-    'test/steps/tool-result',
+    'test/messages/tool-result',
   ],
 }
 

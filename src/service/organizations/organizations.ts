@@ -153,8 +153,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
     returns: objectOf({ credits: 'string' }),
     description: 'A decimal number; 0 if there is no balance',
     async handle({ request }) {
-      const org = await organizationOf(request, await identify(request))
-      return { credits: (await credits(org)) ?? '0' }
+      return { credits: (await credits(await organizationOf(request, await identify(request)))) ?? '0' }
     },
   }),
 ]

@@ -125,8 +125,7 @@ export class Commands {
       this.#readers.delete(reader)
       reader.wake?.()
     })
-    const begin = this.#dropped + (includeStored ? 0 : this.#events.length)
-    return this.#read(begin, reader, signal)
+    return this.#read(this.#dropped + (includeStored ? 0 : this.#events.length), reader, signal)
   }
 
   async *#read(

@@ -158,8 +158,7 @@ export class SealedMap {
 
   unknown(): HttpProblem {
     const { noun } = this.#options
-    const name = noun.charAt(0).toUpperCase() + noun.slice(1)
-    return new HttpProblem(404, `${name} not found.`)
+    return new HttpProblem(404, `${noun.charAt(0).toUpperCase() + noun.slice(1)} not found.`)
   }
 
   /** Changes the values; calls `change` again if another process was faster. */

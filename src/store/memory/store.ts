@@ -584,8 +584,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async loadSnapshot(conversationId) {
-      const parts = open(conversations).find(conversationId)?.snapshot ?? []
-      return [...parts]
+      return [...(open(conversations).find(conversationId)?.snapshot ?? [])]
         .toSorted(([a], [b]) => a - b)
         .map(([part, bytes]) => ({ part, bytes: new Uint8Array(bytes) }))
     },

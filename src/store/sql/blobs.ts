@@ -340,6 +340,5 @@ function toBase64(bytes: Uint8Array): Uint8Array {
     text[to + 2] = DIGITS[(group >> 6) & 63] ?? 0
     text[to + 3] = DIGITS[group & 63] ?? 0
   }
-  const length = Math.ceil((bytes.length * 4) / 3)
-  return text.fill(PADDING, length)
+  return text.fill(PADDING, Math.ceil((bytes.length * 4) / 3))
 }

@@ -300,8 +300,7 @@ export function eventReads(d: Dialect) {
   }
 
   function* positionAt(log: number, length: number, time: bigint): Work<number> {
-    const row = yield* first<{ readonly low: number }>(position, length, log, time)
-    return row?.low ?? length
+    return (yield* first<{ readonly low: number }>(position, length, log, time))?.low ?? length
   }
 
   /** Returns the segments of the path, the leaf's segment first. */

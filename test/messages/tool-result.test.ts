@@ -10,7 +10,7 @@ import { decodeEvent } from '../../src/event/decode.ts'
 import type { Observation } from '../../src/event/shapes.ts'
 import { LIMITS as AI_SDK } from '../../src/messages/ai-sdk/blocks.ts'
 import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
-import { errorText, readModelOutput, readToolResult } from '../../src/steps/tool-result.ts'
+import { errorText, readModelOutput, readToolResult } from '../../src/messages/tool-result.ts'
 import { costOf } from '../growth.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='

@@ -13,11 +13,12 @@ import {
   readPart,
   textOfFile,
   urlOf,
-} from '../messages/files.ts'
-import type { PartTable } from '../messages/limits.ts'
-import { base64Of, decodeUtf8, withoutPadding } from '../messages/text-files.ts'
-import { objectOf, type RawObject } from '../messages/text.ts'
-import { TOOL_OBSERVATION } from './tool.ts'
+} from './files.ts'
+import type { PartTable } from './limits.ts'
+import { base64Of, decodeUtf8, withoutPadding } from './text-files.ts'
+import { objectOf, type RawObject } from './text.ts'
+
+export const TOOL_OBSERVATION = 'ToolObservation'
 
 type Kinds = PartTable['kinds']
 
