@@ -182,7 +182,7 @@ function applyAppend(stored: StoredConversation, { events, updatedAt, tree }: Ap
   })
 }
 
-/** Returns the changes of which no part is needed any more. */
+/** Returns the changes that no longer contain a part of the current snapshot. */
 function saveSnapshot(
   { snapshot }: StoredConversation,
   { parts, complete }: SnapshotSaved,

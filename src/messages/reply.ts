@@ -298,7 +298,7 @@ const isSameCall = (call: ReplyCall, other: ReplyCall): boolean =>
   call.name === other.name &&
   (hasSameArguments(call.arguments, other.arguments) || fullness(call) === 0 || fullness(other) === 0)
 
-/** Whether two texts have the same arguments. Proxies that write arguments again change the order of fields. */
+/** Whether two texts have the same arguments. Proxies that write arguments again can change the field order. */
 export function hasSameArguments(text: string, other: string): boolean {
   const [one, two] = [readArguments(text), readArguments(other)]
   return text === other || (one !== null && two !== null && canonicalJson(one) === canonicalJson(two))

@@ -207,7 +207,7 @@ function uiParts(
 
 function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallItem, link: Link): boolean {
   const before = parts.length
-  // `uiParts` sets the id to the index among the contents, which are counted at the end.
+  // `uiParts` sets the id at the end: the part's index, not counting step parts.
   if (reasoning !== '') parts.push({ type: 'reasoning', id: '', text: reasoning, state: 'done' })
   for (const part of content.flatMap((each) => contentParts(each, link))) {
     // The stream of the AI SDK cannot name a file, so files of replies have no names.
