@@ -35,7 +35,7 @@ import { attachLateResults, decideComplete, isUnplaced } from './late-results.ts
 import { type AppendedEvent, type LoggedEvent, toLogged } from './logged-event.ts'
 import { type Decision, type Look, recordIn, waitForState } from './replica.ts'
 import { type Recovery, recover } from './recover.ts'
-import { checkRest, isOfRun } from './run/lease.ts'
+import { checkRest, isOfRun, recordsStarts } from './run/lease.ts'
 import { runLoop } from './run/loop.ts'
 import { checkRun, type RunOptions, type RunResult } from './run/options.ts'
 import type { RunChild, Step } from './run/step.ts'
@@ -220,12 +220,12 @@ export class Conversation {
     // The run may be in another process. It holds a lease, unless it waits for working calls.
     const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
-    // A run with a lease records the start of each call, so a call without this record had no effect.
-    const stopped = await this.#decide((state) =>
-      leased
-        ? decideInterrupt(state, true, callsOfRun(state))
-        : decideInterrupt(state, this.#engine.isRunning(this.id)),
-    )
+    // A run records the start of each call, so a call without this record had no effect.
+    const isRecorded = leased && recordsStarts(lease.owner)
+    const stopped = await this.#decide((state) => {
+      const isLive = leased || this.#engine.isRunning(this.id)
+      return decideInterrupt(state, isLive, isRecorded ? callsOfRun(state) : undefined)
+    })
     if (options.working !== true) return stopped
     const calls = listWorkingCalls(await this.state())
     const cancelled = await Promise.all(calls.map(({ action }) => this.cancel(action.id)))

@@ -6,7 +6,7 @@ import type { Store } from '../store/contract/store.ts'
 import { allConversations } from '../store/kit/query/page.ts'
 import type { State } from '../state/state.ts'
 import { Replica } from './replica.ts'
-import { briefOwner } from './run/lease.ts'
+import { briefOwner, RUN } from './run/lease.ts'
 import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
 import type { Stamp } from './stamp.ts'
 
@@ -118,11 +118,11 @@ export class EngineContext {
   }
 
   newOwner(): string {
-    return `run-${this.stamp.newId()}`
+    return `${RUN}${this.stamp.newId()}`
   }
 
-  newBriefOwner(): string {
-    return briefOwner(this.stamp.newId())
+  newBriefOwner(previous?: string): string {
+    return briefOwner(this.stamp.newId(), previous)
   }
 
   /** Calls `work` with a conversation's replica. `close` waits for `work`. @throws `closed`. */

@@ -1,5 +1,5 @@
 import { hasCode, nullOn } from '../event/errors.ts'
-import { endLease, holdLease } from './run/lease.ts'
+import { endLease, holdLease, recordsStarts } from './run/lease.ts'
 import type { EngineContext } from './engine-context.ts'
 import type { Store } from '../store/contract/store.ts'
 import { decideRecover, callsOfRun } from './decide.ts'
@@ -21,26 +21,26 @@ const TTL = 10_000
 
 export function recover(context: EngineContext, id: string, unheld = false): Promise<Recovery> {
   const { store } = context
-  const owner = context.newBriefOwner()
   return context.use(id, async (replica) => {
     const { header } = await replica.refresh()
     if (header.status !== 'running') return { outcome: 'not_running', events: [] }
-    const hadLease = (await store.getLease(id)) !== null
-    if (unheld && hadLease) return { outcome: 'live', events: [] }
+    const previous = (await store.getLease(id))?.owner
+    const owner = context.newBriefOwner(previous)
+    if (unheld && previous !== undefined) return { outcome: 'live', events: [] }
     const lease = await holdLease(store, id, owner, TTL).catch(nullOn('already_running'))
     if (lease === null) return { outcome: 'live', events: [] }
     try {
       await replica.refresh()
       const { generation } = lease.lease
       const events = await replica.commit(
-        (state) => decideRecover(state, hadLease ? callsOfRun(state) : undefined),
+        (state) => decideRecover(state, recordsStarts(previous) ? callsOfRun(state) : undefined),
         { depends: true, lease: { owner, generation } },
       )
       await lease.release()
       return { outcome: events.length > 0 ? 'recovered' : 'not_running', events }
     } catch (error) {
-      // An expired lease lets the next recovery find the run, and shows that the run recorded each start.
-      await (hadLease ? lease.abandon() : lease.release())
+      // An expired lease lets the next recovery find the run, and shows whether the run recorded each start.
+      await (previous !== undefined ? lease.abandon() : lease.release())
       throw error
     }
   })
@@ -62,11 +62,8 @@ export async function recoverAll(context: EngineContext): Promise<ConversationRe
     } catch (error) {
       context.check()
       const isLive = hasCode(error, 'already_running')
-      all.push({
-        conversationId,
-        events: [],
-        ...(isLive ? { outcome: 'live' } : { outcome: 'failed', error }),
-      })
+      const none = { conversationId, events: [] } as const
+      all.push(isLive ? { ...none, outcome: 'live' } : { ...none, outcome: 'failed', error })
     }
   }
   for await (const id of expiredLeases(store)) await add(id, false)

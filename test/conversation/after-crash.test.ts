@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, inject, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { updateEvent } from '../../src/conversation/decide.ts'
 import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../../src/messages/phrases.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
@@ -63,6 +64,32 @@ describe('a run whose process died', () => {
       return 'ran'
     },
   }
+
+  it.each([
+    ...Object.entries(WAYS),
+    [
+      'interrupt()',
+      async (store: Store) => {
+        const conversation = await createEngine({ store }).open('c')
+        await conversation.interrupt()
+        return 'interrupted'
+      },
+    ] as const,
+  ])(
+    '%s does not report a call of a program that records no starts as never started',
+    async (way, settle) => {
+      const { store, expire } = timedStore()
+      const { conversation } = await startConversation('hello', store)
+      await store.acquireLease('c', 'an agent of another program', TTL)
+      await conversation.append([updateEvent('execution_status', 'running'), call('a')])
+      if (way !== 'interrupt()') expire()
+      await settle(store, expire)
+      const results = (await factsOf(store)).flatMap((event) =>
+        event.kind === 'AgentErrorEvent' ? event.error : [],
+      )
+      expect(results).toEqual([INTERRUPTED])
+    },
+  )
 
   it.each(Object.entries(WAYS))(
     '%s gives each open call an accurate error, whichever store call the process died at',

@@ -85,14 +85,20 @@ export async function holdLease(
 }
 
 const BRIEF = 'brief-'
+export const RUN = 'run-'
 
 /**
  * Returns an owner for a brief lease, such as the lease of a recovery. While a brief lease is held, a run
  * waits and does not fail with `already_running` (law I5).
  */
-export const briefOwner = (id: string): string => `${BRIEF}${id}`
+export const briefOwner = (id: string, previous?: string): string =>
+  `${BRIEF}${recordsStarts(previous) ? RUN : ''}${id}`
 
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
+
+/** Whether a lease's owner is a run, which records the start of each call, or the recovery of a run. */
+export const recordsStarts = (owner?: string | null): boolean =>
+  owner?.replace(BRIEF, '').startsWith(RUN) === true
 
 /** Maximum number of waits for a brief lease. After all waits (about 2 s), its owner is probably dead. */
 const MAX_WAITS = 50
@@ -156,7 +162,7 @@ export async function awaitLease(
   owner: string,
   ttl: number,
   signal: AbortSignal | undefined,
-  onWait: () => void,
+  onWait: (owner: string) => void,
 ): Promise<HeldLease | null> {
   let previousExpiry: unknown = null
   let pause = MIN_PAUSE
@@ -166,8 +172,8 @@ export async function awaitLease(
       return await holdLease(store, replica.id, owner, ttl)
     } catch (error) {
       if (!hasCode(error, 'already_running')) throw error
-      onWait()
-      const { expiresAt } = error.data
+      const { expiresAt, owner: holder } = error.data
+      onWait(String(holder))
       // If the store's clock differs, the lease may be held after `expiresAt`. Attempts then become rarer.
       pause = expiresAt === previousExpiry ? Math.min(2 * pause, MAX_PAUSE) : MIN_PAUSE
       previousExpiry = expiresAt

@@ -31,7 +31,7 @@ import { callStep, messageText } from './call-step.ts'
 import { condense, CONDENSATION_REFUSED, requestIf } from './condense.ts'
 import { add, readReplica, mustStop, type RunContext, unstarted, useBodies, withBodies } from './context.ts'
 import { contextMessage, type HookInput, type HookVerdict, runHooks, thrownText } from './hooks.ts'
-import { awaitLease, type HeldLease, holdLease, waitWithin } from './lease.ts'
+import { awaitLease, type HeldLease, holdLease, recordsStarts, waitWithin } from './lease.ts'
 import { MAX_ITERATIONS, type RunOptions, type RunResult } from './options.ts'
 import { planCalls, planOf } from './plan-calls.ts'
 import type { Step } from './step.ts'
@@ -205,10 +205,10 @@ export async function runLoop(
   const { header, log } = await replica.refresh()
   const { from = log.entries.length } = options
   // If the status is still `running` when this run holds the lease, the run that set it is dead.
-  let isAfterCrash = header.status === 'running' && (await store.getLease(replica.id)) !== null
+  let lost = header.status === 'running' ? (await store.getLease(replica.id))?.owner : undefined
   // The same holds for a run that died while this one waited for it.
   const first = wait
-    ? await awaitLease(store, replica, owner, leaseTtl, signal, () => void (isAfterCrash = true))
+    ? await awaitLease(store, replica, owner, leaseTtl, signal, (other) => void (lost = other))
     : await holdLease(store, replica.id, owner, leaseTtl)
   let iterations = 0
   if (first === null) return toResult({ replica, iterations })
@@ -217,14 +217,14 @@ export async function runLoop(
     const { length } = replica.state.log.entries
     let result: RunResult
     try {
-      result = await runUnderLease(parts, lease, options, { from, iterations, isAfterCrash })
+      result = await runUnderLease(parts, lease, options, { from, iterations, lost })
     } catch (error) {
       await endFailedRun(replica, lease)
       throw error
     }
     await lease.release()
     iterations = result.iterations
-    isAfterCrash = false
+    lost = undefined
     const next = await nextLease(parts, options, length)
     if (next === null) return result
     lease = next
@@ -300,11 +300,7 @@ async function runUnderLease(
   { replica, step, publish, startWork, runChild, takeOverWork }: RunParts,
   lease: HeldLease,
   options: RunOptions & { readonly leaseTtl: number },
-  {
-    from,
-    iterations,
-    isAfterCrash,
-  }: { readonly from: number; readonly iterations: number; readonly isAfterCrash: boolean },
+  { from, iterations, lost }: Pick<RunContext, 'from' | 'iterations'> & { readonly lost: string | undefined },
 ): Promise<RunResult> {
   const { policy = () => false, hooks = [], signal, onPrefix = () => undefined, condenser = null } = options
   const interrupted = new AbortController()
@@ -324,7 +320,7 @@ async function runUnderLease(
     runChild,
     from,
     newCallIds: new Set(),
-    inherited: isAfterCrash ? callsOfRun(state) : new Set(),
+    inherited: recordsStarts(lost) ? callsOfRun(state) : new Set(),
     promptedTo: 0,
     iterations,
     emptyReplies: 0,
@@ -360,7 +356,7 @@ async function runUnderLease(
     seen = (await replica.refresh()).log.entries.length
     check(replica.state)
     const isAbortedEarly = signal?.aborted === true && !interrupted.signal.aborted
-    if (isAfterCrash && !isAbortedEarly) await add(run, decideRunLost)
+    if (lost !== undefined && !isAbortedEarly) await add(run, decideRunLost)
     // When the lease was acquired, on the store's clock.
     const acquiredAt = lease.lease.expiresAt - options.leaseTtl
     if (!isAbortedEarly) await takeOverWork(acquiredAt, (decide) => add(run, decide))
