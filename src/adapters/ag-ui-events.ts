@@ -102,7 +102,7 @@ const hasOutput = (part: UIPart): part is UIToolPart =>
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
-/** Returns the AG-UI events of a logged event that the reply's chunks do not contain. */
+/** Returns AG-UI events for what a logged event contains and the streamed chunks of its reply do not. */
 export function eventsOfLogged(
   event: Event,
   activity: ActivityMessage | undefined,

@@ -103,7 +103,7 @@ export function sessionStore(options: { readonly store: Store }): Required<Sessi
     const isKnown = transcript.uuids.has(first['parentUuid'])
     const timestamp = new Date().toISOString()
     const events = addLines(transcript, text).map((event) => ({ timestamp, ...event }))
-    // New lines continue from a known line, without the events that other writers appended after it.
+    // New lines that continue a known line follow the session's last event, not other writers' later events.
     const isMoved = record.headId !== head && isKnown && events[0]?.parent_id === undefined
     if (isMoved && events[0] !== undefined) events[0] = { ...events[0], parent_id: head ?? '__root__' }
     const facts = [linesEvent(text, timestamp), ...events]

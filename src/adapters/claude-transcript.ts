@@ -58,7 +58,10 @@ export interface Transcript {
   title: string | null
   /** For each subagent, the id of the call that opened it, until the subagent's record contains this id. */
   readonly subagents: Map<string, string>
-  /** For each side chain, its events that are still to be appended. Some of them may already be stored. */
+  /**
+   * For each side chain, the events that this process has not appended yet. Another process may have appended
+   * some of them; the import recognizes these by their ids.
+   */
   readonly sides: Map<string, readonly Event[]>
 }
 
@@ -200,7 +203,7 @@ function entriesOfOthers(
   )
   if (messages.length === 0) return []
   const written = toAnthropic(messages).messages
-  // A request starts and ends with a user's turn: a placeholder, if the messages have a reply there.
+  // `toAnthropic` adds placeholders before a first reply and after a last reply. They are left out here.
   const start = messages[0]?.role === 'assistant' && written[0]?.role === 'user' ? 1 : 0
   const end = messages.at(-1)?.role === 'assistant' && written.at(-1)?.role === 'user' ? -1 : undefined
   const { cwd = '', version = '', gitBranch = '', timestamp }: Partial<SessionStoreEntry> = before ?? {}

@@ -203,7 +203,7 @@ function isJson(value: unknown, above: readonly unknown[] = []): boolean {
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** Returns the HEAD before the first replaced item's segment, that segment's earlier items, and `items`. */
+/** Returns HEAD before the first replaced item's segment, and the segment's earlier items followed by `items`. */
 function replaceLast(
   history: readonly Segment[],
   count: number,

@@ -7,7 +7,7 @@ import { shownOf } from './text.ts'
 
 /**
  * Returns the agent's final response on HEAD's branch: the text of the last message with content, or the
- * message of the last finish call, whichever is later. Returns an empty string if the branch has neither, and
+ * message of the last finish call, whichever is later. Returns an empty string if the branch has neither, or
  * if the finish call or the final reply has no text. O(events since the response).
  * @throws ColloquyError `evicted` if a snapshot or `evict` left out a body that may be the response.
  * @example

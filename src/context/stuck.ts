@@ -127,7 +127,7 @@ function alternation({ turns }: Window, count: number): StuckVerdict | null {
   return verdict('alternating_pattern', latest, reason)
 }
 
-/** Names the tools of a reply. Secrets are masked before `quote` cuts a name, which would leave a part. */
+/** Names the tools of a reply. Masks secrets before `quote` cuts a name: a cut secret would not be recognized. */
 function callsOf({ unit }: Turn): string {
   const tools = [...new Set(Array.from(unit.calls, ({ event }) => event.tool_name))]
   const named = tools.slice(0, NAMED).map((name) => quote(maskSecrets(name)).toWellFormed())
@@ -243,7 +243,7 @@ function errorOf(result: ToolResultEvent): string | null {
 
 const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(keys)].toSorted())
 
-/** Key of equal calls, without thought, ids and summary, because different text is not progress. */
+/** Returns equal texts for equal calls. Ignores thought, ids and summary: different text is not progress. */
 function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
   const by = source ?? KINDS.ActionEvent.defaultSource
   const what = action ?? null
@@ -256,7 +256,10 @@ function argumentsOf(text: string): object {
   return value === undefined ? { raw: text } : { arguments: value }
 }
 
-/** Key of equal results. Rejections are equal: a model that repeats a rejected call ignored the reason. */
+/**
+ * Returns equal texts for equal results. All rejections are equal: a model that repeats a rejected call
+ * ignored the reason.
+ */
 function resultKey(result: ToolResultEvent): string {
   switch (result.kind) {
     case 'ObservationEvent':

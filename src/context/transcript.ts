@@ -82,7 +82,7 @@ interface BlockLimits {
   readonly maxTool: number
 }
 
-/** Kinds whose body must not be evicted. A result's body is evicted only together with its call's. */
+/** Kinds whose bodies must not be evicted. A result's body is evicted only together with the body of its call. */
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
 /** Yields the newest block first. @throws `evicted`. */
@@ -158,7 +158,7 @@ function inputOf({ action, tool_call }: ActionEvent): string | null {
   return fields.length === 0 ? null : JSON.stringify(Object.fromEntries(fields))
 }
 
-/** The block of an ACP call; null while only its start is known. 0, false and '' are results too. */
+/** Returns the block of an ACP call; null if only its start is known. Outputs 0, false and '' are results too. */
 function acpBlock(event: ACPToolCallEvent): ToolBlock | null {
   const { title, tool_kind, status, is_error = false, raw_input = null, raw_output = null } = event
   const content = (event.content ?? []).map(contentText).filter(hasText)

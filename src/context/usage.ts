@@ -111,8 +111,8 @@ export interface TreeUsage {
 }
 
 /**
- * Returns the usage of a conversation, and the sum with its subagents. O(n). @throws ColloquyError `evicted`
- * as `usageTotals`.
+ * Returns the usage of a conversation, and the sum with its subagents. O(n). @throws ColloquyError `evicted`,
+ * see `usageTotals`.
  * @example
  * const tree = { id: 'c', title: null, actionId: null, state: initialState(), children: [] }
  * usageOfTree(tree).withChildren.cost // 0

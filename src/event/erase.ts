@@ -25,7 +25,7 @@ const FOLDED: ReadonlySet<unknown> = new Set([
   'erased',
 ])
 
-/** Fields that an erased event keeps, and texts that become the placeholder unless they are blank. */
+/** `kept`: fields that an erased event keeps. `texts`: fields that become the placeholder unless they are blank. */
 interface Erasure<K extends EventKind> {
   readonly kept?: readonly (keyof EventOf<K>)[]
   readonly texts?: readonly (keyof EventOf<K>)[]
@@ -131,10 +131,7 @@ function messageContent(event: MessageEvent): object {
   }
 }
 
-/**
- * Returns a placeholder for each thinking block, because thinking decides which events must stay together
- * (U5).
- */
+/** Returns a placeholder for each thinking block, because thinking decides which events must stay together (U5). */
 const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unknown =>
   thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED }))
 
@@ -152,10 +149,7 @@ const RECORD_FIELDS = [
   'interrupted',
 ] as const
 
-/**
- * Returns the reply record without content, container and digests: a short text can be guessed from its
- * digest.
- */
+/** Returns the reply record without content, container id and digests. Short texts can be guessed from digests. */
 function replyRecord(event: Event): object | undefined {
   const reply = replyOf(event)
   return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)

@@ -187,7 +187,7 @@ const SHAPES = {
   CriticResult: criticResult,
 } as const satisfies Readonly<Record<string, () => z.ZodMiniType>>
 
-/** Removes two rules from a schema: that keys are strings (as in all JSON), and zod's limits of integers. */
+/** Removes two rules from a schema: that names are strings (true of all JSON), and zod's integer limits. */
 function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   delete jsonSchema.propertyNames
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
@@ -206,7 +206,7 @@ export function eventJsonSchema(kind: EventKind): JsonObject {
 }
 
 /**
- * Returns the JSON Schemas of all 19 kinds, in the order of interface 2.2.
+ * Returns the JSON Schemas of all 19 kinds, in the order of interface section 2.2.
  * @example
  * eventJsonSchemas().PauseEvent.additionalProperties // false
  */

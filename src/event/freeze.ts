@@ -7,10 +7,7 @@ import type { JsonValue } from './shapes.ts'
 /** Maximum nesting of objects and lists (design D17). */
 export const MAX_DEPTH = 512
 
-/**
- * Maximum number of copied values. A proxy can be endless, and lists that share items can expand without
- * limit.
- */
+/** Maximum number of copied values. A proxy can be endless, and lists that share items can expand without limit. */
 const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
@@ -34,7 +31,7 @@ interface FreezeWalk {
   readonly path: (string | number)[]
   /** The objects that are being copied, outermost first. */
   readonly above: object[]
-  /** Copies without issues; `level` is the number of objects above. */
+  /** Copies without issues, by original. `level`: number of containers around the original when it was copied. */
   readonly copies: Map<object, { readonly copy: JsonValue; readonly size: number; readonly level: number }>
   room: number
 }

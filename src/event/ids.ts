@@ -30,7 +30,7 @@ export function isLegalId(text: string): boolean {
   return PLAIN_ID.test(text) ? text !== ROOT : LEGAL_ID.test(text)
 }
 
-/** Derives an id from kind, conversation and key, so that it is the same in every process. */
+/** Derives an id from kind, conversation and key. Every process derives the same id. */
 export const keyedId = (
   kind: 'message' | 'policy' | 'edit' | 'erasure' | 'work' | 'child',
   conversationId: string,
@@ -38,7 +38,7 @@ export const keyedId = (
 ): string => `${kind}-${hashText(`${conversationId}\n${key}`)}`
 
 /**
- * Derives an id for an event that has none, from conversation, position and body, so that each import and
+ * Derives an id for an event without an id, from its conversation, position and body. So each import and
  * replay derives the same id (design D15). O(size).
  * @example
  * deriveEventId('c1', 7, { kind: 'PauseEvent' }) // 'derived-7-…'

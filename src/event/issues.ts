@@ -18,7 +18,7 @@ type Path = readonly (string | number)[]
 
 const ABSENT = Symbol('absent')
 
-/** Converts problems. A problem of several unknown fields becomes several issues. `base`: path to `root`. */
+/** Converts problems. A problem with several unknown fields becomes an issue for each. `base`: path to `root`. */
 export function toIssues(problems: readonly Problem[], root: JsonValue, base: Path = []): readonly Issue[] {
   return problems.flatMap((problem) => {
     const path = problem.path as Path

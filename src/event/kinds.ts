@@ -10,11 +10,11 @@ export const BUILT_IN_TOOLS: ReadonlySet<string> = new Set(['finish', 'think'])
 export interface KindFacts {
   /** Number of the kind in snapshots, from 1 to 254. It must never be changed or reused. */
   readonly code: number
-  /** Source of an event that has no `source`; null where `source` is required (interface 2.2). */
+  /** Source of an event without `source`; null where `source` is required (interface section 2.2). */
   readonly defaultSource: Source | null
   /** Role in the view (design section 4); null if the view excludes this kind. */
   readonly unit: 'message' | 'call' | 'result' | 'condensation' | 'condensation_request' | null
-  /** Whether the search of shared events (interface 4.1) may return events of this kind. */
+  /** Whether the search of shared events (interface section 4.1) may return this kind. */
   readonly searchable: boolean
   /** Whether logs contain events of this kind. Deltas are for live readers only. */
   readonly stored: boolean
@@ -23,7 +23,7 @@ export interface KindFacts {
 }
 
 /**
- * The facts about every kind, in the order of interface 2.2.
+ * The facts about every kind, in the order of interface section 2.2.
  * @example
  * KINDS.PauseEvent.defaultSource // 'user'
  */
@@ -57,7 +57,7 @@ export type EventWith<Column extends keyof KindFacts, Value> = EventOf<
   { [K in EventKind]: (typeof KINDS)[K][Column] extends Value ? K : never }[EventKind]
 >
 
-/** The names of the 19 event kinds, in the order of interface 2.2. */
+/** The names of the 19 event kinds, in the order of interface section 2.2. */
 export const EVENT_KINDS: readonly EventKind[] = /* @__PURE__ */ Object.freeze(
   /* @__PURE__ */ Object.keys(KINDS) as EventKind[],
 )

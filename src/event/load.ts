@@ -59,24 +59,24 @@ const MAX_WARNINGS = 100
 
 /**
  * Matches a number that JavaScript may change: 16 digits or more, an exponent of three digits, or minus zero.
- * Also matches a space between a key and its colon, because `keysIn` would not count such a key.
+ * Also matches a space between a property name and its colon, because `keysIn` would not count such a name.
  */
 const SUSPECT = /[:,[]\s*(?:-0|-?\d[\d.]{15}|-?[\d.]+[eE][-+]?\d{3})|(?<="\s+):/
 
 interface Level {
-  /** The keys of an object so far; null for a list. */
+  /** The property names that were read in this object; null for a list. */
   readonly keys: Set<string> | null
   position: string | number
 }
 
-/** Returns what parsing lost. A fast test of a pattern and of the number of keys suffices for most lines. */
+/** Returns what parsing lost. For most lines, a fast test of a pattern and of the number of names suffices. */
 function lossesOf(text: string, value: object): readonly Issue[] {
   return SUSPECT.test(text) || keysIn(text) !== countKeys(value) ? scan(text) : NO_ISSUES
 }
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** Number of keys in a text without space before its colons; -1 if a backslash makes this uncertain. */
+/** Counts the property names in a text without space before its colons; -1 if a backslash makes this uncertain. */
 function keysIn(text: string): number {
   let count = 0
   for (let index = text.indexOf('":'); index >= 0; index = text.indexOf('":', index + 2)) {
@@ -86,7 +86,7 @@ function keysIn(text: string): number {
   return count
 }
 
-/** Counts keys at all depths, without recursion: a deeply nested value would overflow the stack. */
+/** Counts property names at all depths, without recursion: a deeply nested value would overflow the stack. */
 function countKeys(value: object): number {
   let count = 0
   const pending = [value]

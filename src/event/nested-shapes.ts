@@ -46,7 +46,7 @@ const OBSERVATION: Shape = {
   inner: [['content', 'each', contentShapeOf]],
 }
 
-/** The defaults of interface 2.2 by kind; the default source is in the kind table. */
+/** The defaults of each kind, from interface section 2.2. The default source is in the kind table. */
 const SHAPES: { readonly [K in EventKind]?: Partial<Shape> } = {
   ACPToolCallEvent: { defaults: { is_error: false } },
   Condensation: { defaults: { forgotten_event_ids: [] } },
@@ -111,8 +111,9 @@ export function walkShapes(
 }
 
 /**
- * Returns a deep-frozen copy of an event with all defaults of interface 2.2 and 2.3. Existing fields stay
- * unchanged and precede the added ones. Ids, timestamps, parents and defaults of null are not added. O(size).
+ * Returns a deep-frozen copy of an event with all defaults from interface sections 2.2 and 2.3. Existing
+ * fields stay unchanged and precede the added fields. Ids, timestamps, parents and defaults of null are not
+ * added. O(size).
  * @example
  * withDefaults({ kind: 'PauseEvent', id: 'p1' }) // { kind: 'PauseEvent', id: 'p1', source: 'user' }
  */

@@ -35,8 +35,8 @@ export interface ReplyRecord {
   readonly grammar?: GrammarName
   readonly model?: string
   /**
-   * The requested model. Recorded only if the reply has parts that no other model accepts, and the response's
-   * model name is missing, or differs from the requested name in more than a date.
+   * The requested model. Recorded only if the reply has parts that no other model accepts, and the response
+   * names no model or another model. Names that differ only in a date count as the same model.
    */
   readonly requested_model?: string
   /** Digest of the request's system prompt and messages. `prefix` and `tools` exist only if a part is signed. */
@@ -66,7 +66,7 @@ export interface ReplyRecord {
   readonly output?: true
   /** Data that the provider returned but accepts in no request, such as sources, citations and ratings. */
   readonly metadata?: JsonObject
-  /** Change in the number of waiting calls of the provider's own tools. Omitted if 0. */
+  /** By how much the reply changes the number of waiting calls of the provider's own tools. Omitted if 0. */
   readonly waits?: number
   /** Id of the provider's container in which calls of its tools wait. The next request contains this id. */
   readonly container?: string
@@ -93,9 +93,9 @@ export function replyOf(event: Event): ReplyRecord | null {
 }
 
 /**
- * Records `after`, the id of HEAD when a reply was requested, in the events of an append that do not record
- * it yet (D20). If `after` equals `head` (the first event's parent), the first event records true, and the
- * other tool calls of its reply record nothing. O(events).
+ * Records `after`, the id of HEAD when the model was called, in those events of an append that have no record
+ * of it yet (D20). If `after` equals `head`, which becomes the first event's parent, the first event records
+ * true. The other tool calls of its reply then record nothing. O(events).
  */
 export function recordRequestHead(
   events: readonly Event[],

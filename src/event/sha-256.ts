@@ -8,7 +8,7 @@ interface Hash {
   digest(encoding: 'hex'): string
 }
 
-/** `process` of Node, Bun and Deno, whose hash is several times faster than a hash in JavaScript. */
+/** `process` of Node, Bun and Deno. Its hash function is several times faster than one in JavaScript. */
 interface NativeProcess {
   getBuiltinModule?(name: string): { createHash(algorithm: string): Hash } | undefined
 }

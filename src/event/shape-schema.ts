@@ -1,6 +1,6 @@
 /**
- * Makes the zod schemas of nested shapes. A schema rejects unknown fields only where interface 2.3 requires
- * it (design D14). Uses zod's functions, because its methods would add all of zod to a bundle.
+ * Makes the zod schemas of nested shapes. A schema rejects unknown fields only where interface section 2.3
+ * requires it (design D14). Uses zod's functions, because its methods would add all of zod to a bundle.
  */
 
 import * as z from 'zod/mini'
@@ -15,7 +15,7 @@ const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
 /**
  * Returns a check that makes and compiles its schema at first use, because making the schemas of all kinds
- * would delay every import of the package. Only an invalid value is parsed again, more slowly.
+ * would delay every import of the package. For an invalid value, zod's slower parser then finds the problems.
  */
 export function checker(makeSchema: () => z.core.$ZodType): Check {
   let schema: z.core.$ZodType | undefined
@@ -25,7 +25,7 @@ export function checker(makeSchema: () => z.core.$ZodType): Check {
   }
 }
 
-/** Returns the checks of schemas by kind. */
+/** Returns a check for each kind's schema. */
 export const checkers = (
   schemas: Readonly<Record<string, () => z.core.$ZodType>>,
 ): ReadonlyMap<JsonValue | undefined, Check> =>
@@ -133,7 +133,7 @@ export const toolDefinition = () =>
     meta: z.exactOptional(z.nullable(jsonObject())),
   })
 
-/** Any action: users make tools, so only the kind is required; published kinds have their own schemas. */
+/** Any action. Users make tools, so only the kind is required. Published kinds have their own schemas. */
 export const action = () => z.looseObject({ kind: z.string().check(z.minLength(1)) })
 
 export const observation = () =>

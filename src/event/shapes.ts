@@ -100,7 +100,7 @@ export interface CriticResult {
   readonly metadata?: JsonObject | null
 }
 
-/** A tool as the model saw it. `kind` is its class; `action_type` is the kind of its actions. */
+/** A tool as the model saw it. `kind` is the tool's class. `action_type` is the kind of the tool's actions. */
 export interface ToolDefinition {
   readonly kind?: string
   readonly title?: string | null

@@ -56,7 +56,7 @@ export function anchorIn<Tree, Node extends RuleNode>(
   return node
 }
 
-/** Returns the step of HEAD after a fact that cannot be HEAD. Pass null if the fact is undecodable or not in the tree. */
+/** Returns HEAD after a fact that cannot be HEAD. Pass null for a fact that is undecodable or outside the tree. */
 export function movedHead<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,

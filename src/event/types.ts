@@ -156,7 +156,7 @@ export interface MessageEvent extends EventBase {
   readonly critic_result?: CriticResult | null
 }
 
-/** An error as the result of a call, such as an unknown tool or an interrupt. It has no `action_id`. */
+/** An error that is a call's result, for example after an interrupt or for an unknown tool. Has no `action_id`. */
 export interface AgentErrorEvent extends EventBase {
   readonly kind: 'AgentErrorEvent'
   readonly source?: Source

@@ -46,9 +46,7 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/**
- * Removes signatures. Block i gets the text `texts[i]`, else its own text, else its masked `data`.
- */
+/** Removes signatures. Block i gets the text `texts[i]`, else its own text, else its masked `data`. */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

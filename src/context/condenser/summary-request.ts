@@ -67,8 +67,8 @@ export function summaryRequest(
 }
 
 /**
- * Minimum limit of a text that is cut with a notice. For a lower limit, the notice is omitted, because it
- * would fill most of the limit.
+ * Minimum `limit` at which a cut text contains a notice. With a lower limit, the notice would fill most of
+ * the text, so it is omitted.
  */
 const SHORT_LENGTH = 120
 
@@ -82,7 +82,7 @@ export function excerpt(text: string, limit: number): string {
 
 const notice = (missing: number): string => `\n[… ${missing} characters left out …]\n`
 
-/** Maximum length of each text. Short texts leave the rest of their share of `total` to longer texts. */
+/** Returns the maximum length of a text. Short texts leave the rest of their share of `total` to longer texts. */
 export function fairLimit(lengths: readonly number[], max: number, total: number): number {
   const sorted = lengths.toSorted((a, b) => a - b)
   let remaining = total

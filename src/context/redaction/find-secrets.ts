@@ -92,8 +92,8 @@ const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
 /**
- * Finds each secret unchanged, with other line endings, with `+` for spaces, and in base64. A hit in base64
- * is the whole encoded text.
+ * Returns a finder of the secrets, or null without secrets. It finds each secret unchanged, with other line
+ * endings, with `+` for spaces, and in base64. A hit in base64 is the whole encoded text.
  */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()

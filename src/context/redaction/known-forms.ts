@@ -130,7 +130,7 @@ const BOUNDARY =
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
-/** Matches the BEGIN and END lines first, because one pattern for a whole key would take quadratic time. */
+/** Finds private keys, first their BEGIN and END lines: one pattern for a whole key would take quadratic time. */
 function findPrivateKeys(text: string, report: ReportHit): void {
   const boundaries = [...text.matchAll(BOUNDARY)]
   for (const [i, { 0: line, 1: header, index: start }] of boundaries.entries()) {
@@ -142,7 +142,7 @@ function findPrivateKeys(text: string, report: ReportHit): void {
   }
 }
 
-/** Matches line by line: one pattern for all lines would overflow an engine's stack. */
+/** Returns the end of the key's lines. One pattern for all lines would overflow an engine's stack. */
 function endOfKeyLines(text: string, from: number): number {
   let end = from
   for (const pattern of [KEY_LINE, CUT_LINE]) {
@@ -174,9 +174,10 @@ const MAX_REMEMBERED_KEYS = 10_000
 export type IsSecretField = (key: string) => boolean
 
 /**
- * Returns a function that checks whether adjacent parts of a key are one of the names. For example, `api_key`
- * is in `apiKey`, `APIKEY` and `X-Api-Key-2`, and `token` is in `access_token`. But `token` is neither in
- * `tokens` nor in `nextPageToken`, which is a cursor. Ignores case. O(length), and O(1) for a known key.
+ * Returns a function that checks whether adjacent parts of a property name are one of `names`. For example,
+ * the name `api_key` is in `apiKey`, `APIKEY` and `X-Api-Key-2`, and `token` is in `access_token`. But
+ * `token` is neither in `tokens` nor in `nextPageToken`, which is a cursor. Ignores case. O(length), and O(1)
+ * for a remembered name.
  */
 export function secretFields(names: readonly string[]): IsSecretField {
   const secretNames = new Set(names.map((name) => nameParts(name).join('')))
@@ -193,13 +194,16 @@ export function secretFields(names: readonly string[]): IsSecretField {
   }
 }
 
-/** Divides a key into parts. A mask becomes the part `0`, which no name has. */
+/** Divides a property name into parts. A mask becomes the part `0`, which no secret field's name has. */
 const nameParts = (key: string): string[] =>
   (unmasked(key).match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lm}]+|\d+/gu) ?? []).map((word) =>
     word.toLowerCase(),
   )
 
-/** Parts before `token` in a key whose value is a cursor, not a secret. An agent must send cursors back. */
+/**
+ * If one of these parts precedes `token`, as in `pageToken`, the value is a cursor. Agents must send cursors
+ * back.
+ */
 const POSITIONS: ReadonlySet<string> = new Set(['page', 'next', 'continuation', 'pagination', 'sync'])
 
 const containsName = (words: readonly string[], names: ReadonlySet<string>): boolean =>
@@ -211,14 +215,14 @@ const containsName = (words: readonly string[], names: ReadonlySet<string>): boo
     })
   })
 
-/** Matches a quoted key and a colon before a string or list. `escape` is a pattern for escaped letters. */
+/** Returns a pattern for a quoted name and a colon before a string or list. `escape` matches escaped letters. */
 const keyPattern = (escape: string): string =>
   String.raw`(?:"((?:[^"\\\n]${escape}){1,${MAX_NAME_LENGTH}})"|'((?:[^'\\\n]${escape}){1,${MAX_NAME_LENGTH}})')\s{0,32}:\s{0,32}(?=["'[])`
 
 const PLAIN_KEY = keyPattern('')
 const ESCAPED_KEY = keyPattern(String.raw`|\\u00[0-7][0-9a-fA-F]`)
 
-/** Finds the values of secret fields in JSON, in truncated JSON, and in similar text with single quotes. */
+/** Returns a finder of secret fields' values in JSON, in truncated JSON, and in similar text with single quotes. */
 export function fieldFinder(isSecretField: IsSecretField): Finder {
   return (text, report) => {
     const keys = new RegExp(text.includes(String.raw`\u00`) ? ESCAPED_KEY : PLAIN_KEY, 'g')

@@ -4,7 +4,7 @@ import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 
-/** A mask. `#2`, `#3` and so on distinguish masked keys of one object that would otherwise be equal. */
+/** A mask. `#2`, `#3` and so on distinguish masked property names of one object. */
 const SHAPE = String.raw`\[redacted(?::[0-9a-f]{16})?(?:#[1-9]\d{0,8})?\]`
 
 const ANY_MASK = new RegExp(SHAPE, 'g')
@@ -14,9 +14,9 @@ const OPENING = '[redacted'
 export type Masker = (secret: string) => string
 
 /**
- * Returns a function that masks a secret as `[redacted]`, or with a key as `[redacted:0123456789abcdef]`. The
- * digits are 64 bits of the secret's HMAC-SHA-256. Without the key, nobody can check a guess of the secret.
- * Different keys produce different masks. Precomputes masks of `secrets`. O(length).
+ * Returns a function that masks a secret as `[redacted]` or, with a key, as `[redacted:0123456789abcdef]`.
+ * The digits are 64 bits of the secret's HMAC-SHA-256. Without the key, nobody can check a guess of the
+ * secret. Different keys produce different masks. Precomputes masks of `secrets`. O(length).
  */
 export function masker(key: Uint8Array | null, secrets: readonly string[] = []): Masker {
   if (key === null) return () => `${OPENING}]`
@@ -45,7 +45,10 @@ export const maskObject = (mask: string): string => JSON.stringify({ redacted: m
 export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 
-/** Adds a number to a masked key that would equal another masked or original key of its object. */
+/**
+ * Returns a function for the property names of one object. It adds a number to a masked name if another
+ * masked name or an original name of the object is the same.
+ */
 export function keyNumbers(wasKey: (key: string) => boolean): (masked: string) => string {
   const used = new Set<string>()
   const nextNumbers = new Map<string, number>()
@@ -53,7 +56,7 @@ export function keyNumbers(wasKey: (key: string) => boolean): (masked: string) =
   return (masked) => {
     let key = masked
     if (isTaken(key)) {
-      // Keys that differ only in the number of their last mask share a counter.
+      // Names that differ only in the number of their last mask share a counter.
       const [start, end] = masksIn(masked).at(-1) ?? [masked.length, masked.length]
       const stem = masked.slice(0, start) + masked.slice(start, end).replace(/(?:#\d+)?\]$/, '')
       const rest = masked.slice(end)

@@ -83,16 +83,16 @@ type TextRange = readonly [start: number, end: number]
 
 interface Level {
   readonly isList: boolean
-  /** Current key of the object, original and redacted; empty before each key. A list has its parent's `keys`. */
+  /** Current property name, original and redacted; empty before each name. A list has its parent's `keys`. */
   keys: readonly string[]
   readonly uniqueKey: (masked: string) => string
 }
 
-/** Redacts JSON text token by token, numbering equal masked keys so that no value is lost. */
+/** Redacts JSON text token by token. Numbers equal masked property names, so that no value is lost. */
 function redactJsonText(text: string, rules: RedactionRules): { text: string; sealed: readonly TextRange[] } {
   const levels: Level[] = []
   const sealed: TextRange[] = []
-  // The keys of the whole text, because a masked key must not equal a later one.
+  // The property names of the whole text, because a masked name must not equal a later name.
   let allKeys: ReadonlySet<string> | null = null
   const wasKey = (key: string): boolean => (allKeys ??= jsonKeys(text)).has(key)
   let out = ''
@@ -126,7 +126,7 @@ function jsonKeys(text: string): ReadonlySet<string> {
   return keys
 }
 
-/** Redacts a token. Returns null if it is encrypted and stays unchanged. */
+/** Redacts a token of JSON. Returns null for an encrypted token, which stays unchanged. */
 function redactToken(token: string, level: Level | undefined, rules: RedactionRules): string | null {
   if (!token.startsWith('"')) {
     const mask = redactNumber(token, rules)

@@ -18,7 +18,7 @@ import type { RedactionRules } from './rules.ts'
 /** The rules of a redaction, and the exceptions. In a path, `*` means every item of a list. */
 interface RedactionWalk {
   readonly rules: RedactionRules
-  /** Paths of values and of keys. The path of a key begins with `key:`. */
+  /** Paths of values and property names that stay unchanged. The path of a property name begins with `key:`. */
   readonly unchanged: ReadonlySet<string>
 }
 
@@ -112,7 +112,7 @@ function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): re
 
 const NO_PATHS: ReadonlySet<string> = new Set()
 
-/** The replacement for a block's text; null if none of its fields contains a secret. */
+/** Returns the replacement for a block's text; null if no field of the block contains a secret. */
 function redactedThinking(block: JsonValue, rules: RedactionRules): string | null {
   if (!isObject(block)) return null
   const { type: _, thinking, signature, data, ...more } = block
@@ -208,7 +208,7 @@ const TOOL: Treatments = {
 
 const ISSUE: Treatments = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
 
-/** Fields with any JSON, in which every text and key is searched for secrets. */
+/** Fields with any JSON, in which every text and property name is searched for secrets. */
 // oxfmt-ignore
 const OPEN_FIELDS = [
   'code', 'detail', 'title', 'status', 'tool_kind', 'raw_input', 'raw_output', 'content', 'is_error', 'summary', 'key',
@@ -270,14 +270,15 @@ function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => bo
 }
 
 /**
- * Masks every secret in a fact's texts, keys and nested JSON, and in numbers in fields that accept any value.
- * Returns the same object if it has no secret, else a frozen copy. Masking twice changes nothing. O(size).
+ * Masks every secret in a fact's texts, property names and nested JSON, and in numbers of fields that accept
+ * any value. Returns the same object if it has no secret, else a frozen copy. Masking twice changes nothing.
+ * O(size).
  *
  * Ids, references, kinds, roles, times, enums, token ids, and the names of required fields do not change. So
  * the log keeps its view, its status, and its pairs of calls and results. Events and JSON arguments remain
  * valid. A signature covers the whole reply. So a masked reply loses all its signatures, its
- * `encrypted_content` becomes null, and only the kinds of its `parts` are kept. For a reply of several events
- * use `redactLog`; a redacting store does this within one append.
+ * `encrypted_content` becomes null, and only the kinds of its `parts` are kept. For several events of one
+ * reply, use `redactLog`. A redacting store redacts all events of an append together.
  * @example
  * const rules = redactionRules({ fields: ['password'] })
  * const error = { kind: 'AgentErrorEvent', tool_name: 'login', tool_call_id: 'c', error: '{"password":"hunter2"}' }

@@ -15,10 +15,7 @@ import { isPartOfMasks, masker, type Masker } from './mask.ts'
 
 /** Options of `redactionRules`: what is secret. */
 export interface RedactionOptions {
-  /**
-   * Literal secrets of 8 or more characters, trimmed. Escaped, percent-encoded and base64 forms are found,
-   * too.
-   */
+  /** Literal secrets of 8 or more characters, trimmed. Escaped, percent-encoded and base64 forms are found, too. */
   readonly secrets?: readonly string[]
   /**
    * Patterns whose matches are masked. If a pattern has a group named `secret`, only this group is masked.
@@ -29,7 +26,7 @@ export interface RedactionOptions {
   readonly builtIn?: boolean | readonly BuiltInPattern[]
   /** Names of fields in which texts and lists of texts are masked. Ignores case. Default: `SECRET_FIELDS`. */
   readonly fields?: readonly string[]
-  /** Key with which different secrets get different masks. Without a key, all masks are equal. */
+  /** HMAC key, with which different secrets get different masks. Without a key, all masks are equal. */
   readonly key?: string | Uint8Array
 }
 

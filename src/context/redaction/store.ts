@@ -95,7 +95,7 @@ function redactFacts(
   { mode = 'live', expected = 'any' }: AppendOptions = {},
 ): readonly Fact[] {
   facts.forEach(checkIsFact)
-  // The store copies mutable facts, so the copy is redacted.
+  // A store writes a copy of a mutable fact. The copy may differ from the fact, so the copy is redacted.
   const copies = facts.map(ownFact)
   if (mode !== 'import' || expected === 'any') return redactReplies(copies, rules)
   return redactLog(copies, rules, { conversationId, from: expected === 'none' ? 0 : expected })

@@ -246,7 +246,7 @@ type FieldsOf<Schema extends z.ZodMiniType> = ReadonlyDeep<z.input<Schema>>
 export type ActionOf<K extends keyof typeof actionSchemas> = Action &
   FieldsOf<ReturnType<(typeof actionSchemas)[K]>>
 
-/** Any action of a published kind (interface 2.4), distinguished by `kind`. */
+/** Any action of a published kind (interface section 2.4), distinguished by `kind`. */
 export type PublishedAction = { [K in keyof typeof actionSchemas]: ActionOf<K> }[keyof typeof actionSchemas]
 
 /** The published observation of one kind. */

@@ -3,10 +3,7 @@ import type { StoredEvent } from './query.ts'
 /** Prefix of the collections in which followers store their positions, one item for each shard. */
 export const FOLLOWERS = 'follow:'
 
-/**
- * Number of shards that conversations are divided into. Several processes can share the shards. See
- * `shardOf`.
- */
+/** Number of shards that conversations are divided into. Several processes can share the shards. See `shardOf`. */
 export const SHARDS = 64
 
 /** Default of `feedRows`: when this many later rows exist, a row of a deleted conversation is removed. */

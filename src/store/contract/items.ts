@@ -17,9 +17,7 @@ export interface Item {
 export interface ItemChange {
   readonly collection: string
   readonly id: string
-  /**
-   * The version that the item must have (1 or more); null if the item must not exist. Default: not checked.
-   */
+  /** The version that the item must have (1 or more); null if the item must not exist. Default: not checked. */
   readonly expected?: number | null
   /** The new value, or null to remove the item. Without `put`, the item's version is only checked. */
   readonly put?: NewItem | null

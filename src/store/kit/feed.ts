@@ -53,10 +53,7 @@ export function shardOf(conversationId: string): number {
   return last.reduce((sum, char, i) => sum + (char.codePointAt(0) ?? 0) * (WEIGHTS[i] ?? 0), 0) % SHARDS
 }
 
-/**
- * Weights of an id's last characters, the last character first, for `shardOf`. Databases use the same
- * formula.
- */
+/** Weights of an id's last characters, the last character first, for `shardOf`. Databases use the same formula. */
 export const WEIGHTS = [1, 11, 37, 53] as const
 
 /**

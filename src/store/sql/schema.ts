@@ -5,9 +5,7 @@ interface ColumnTypes {
   readonly int: string
   readonly big: string
   readonly bytes: string
-  /**
-   * Type of a primary key with generated numbers. A column of type `identity` need not be the primary key.
-   */
+  /** Type of a primary key with generated numbers. A column of type `identity` need not be the primary key. */
   readonly identityKey: string
   readonly identity: string
   readonly tableOptions: string

@@ -23,9 +23,7 @@ const READS_PER_TURN = 256
 /** Milliseconds of writing after which the remaining writes wait for the next turn of the event loop. */
 const LONGEST_TURN = 1
 
-/**
- * Maximum milliseconds between retries, because a process that writes continuously leaves only short gaps.
- */
+/** Maximum milliseconds between retries, because a process that writes continuously leaves only short gaps. */
 const LONGEST_PAUSE = 10
 
 /** Milliseconds without a write after which the write-ahead log is copied to the database and emptied. */
@@ -200,9 +198,7 @@ export class Runner {
   }
 }
 
-/**
- * Runs units in one transaction. A rejected unit affects no other unit; a driver's error undoes all units.
- */
+/** Runs units in one transaction. A rejected unit affects no other unit; a driver's error undoes all units. */
 function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
   return connection.share((part) =>
     group.map(({ work }): Outcome => {

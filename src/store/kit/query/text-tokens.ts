@@ -79,7 +79,7 @@ type Add = (word: string, start: number, end?: number) => void
 /**
  * Returns the terms of a text in order. Text in a script without spaces becomes its overlapping pairs of
  * letters, then its last letter alone. An identifier becomes its parts, then the whole identifier. All terms
- * together have at most {@link MAX_INDEXED} characters, with spaces. O(length).
+ * together have at most {@link MAX_INDEXED} characters, counting one space for each term. O(length).
  */
 export function tokensOf(wholeText: string): Token[] {
   const text = wholeText.slice(0, MAX_READ)
