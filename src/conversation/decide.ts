@@ -70,13 +70,8 @@ export function decideInterrupt(state: State, live = false, unstarted?: Readonly
   if (!interruptible.includes(status) && !isSettling(state)) return []
   const calls = status === 'idle' && !live ? [] : openCallsOf(state)
   // Already interrupted: the run can take some time to end.
-  if (
-    (status === 'paused' || status === 'finished') &&
-    calls.length === 0 &&
-    log.head !== null &&
-    isInterrupted(log.head)
-  )
-    return []
+  const hasEnded = (status === 'paused' || status === 'finished') && calls.length === 0
+  if (hasEnded && log.head !== null && isInterrupted(log.head)) return []
   const interrupt: Event = { kind: 'InterruptEvent', source: 'user' }
   return [...lostCallResults(state, calls, unstarted), ...stopped(state, interrupt)]
 }
@@ -110,11 +105,9 @@ export function decideResume({ header, branch }: State): Event[] {
 export function decideApprove(state: State, actionIds: readonly string[]): Event[] {
   const open = openCallsOf(state)
   const requested = checkCalls(open, actionIds)
-  for (const call of requested) {
-    if (!isExecutable(call.event)) {
-      throw unknownCall(call.id, 'cannot be executed, so it cannot be approved. Reject it')
-    }
-  }
+  const inert = requested.find(({ event }) => !isExecutable(event))
+  if (inert !== undefined)
+    throw unknownCall(inert.id, 'cannot be executed, so it cannot be approved. Reject it')
   const approved = granted(state.header.callStatuses, 'approved')
   const added = requested.filter(({ id }) => !approved.has(id)).map(({ id }) => id)
   for (const id of added) approved.add(id)
@@ -245,8 +238,8 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the
  * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Use this
  * function only when no run is live. O(k log k) for k pending calls.
- * @param unstarted ids of calls that count as not started, unless the log records their start or approval.
- *   Their results tell the model that the calls had no effect. Default: none
+ * @param unstarted ids of calls that count as not started, unless the log records their start. Their results,
+ *   and those of approved calls without a start, tell the model that they had no effect. Default: none
  * @example
  * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
  */
@@ -316,20 +309,34 @@ const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
  * Returns error results for abandoned calls. A result reports a call as never started if a pause holds the
- * call, or if the call is in `unstarted` and the log contains neither its start nor its approval.
+ * call, or if the log does not contain its start and the call is in `unstarted` or approved. Without
+ * `unstarted`, starts may be missing in the log.
  */
 export function lostCallResults(
-  { header }: State,
+  { header, log }: State,
   calls: readonly EventEntry<ActionEvent>[],
   unstarted = NO_IDS,
 ): AgentErrorEvent[] {
+  const started = unstarted === NO_IDS ? null : startsSince(log, calls[0]?.seq ?? 0)
   const callStatuses = new Map(header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
   return errorResults(calls, ({ id, event }) => {
     if (!isExecutable(event)) return NOT_EXECUTABLE
     const grant = callStatuses.get(id)
     const isFresh = grant === undefined ? unstarted.has(id) : grant === 'held'
-    return isFresh ? NEVER_STARTED : INTERRUPTED
+    const isOnlyApproved = grant === 'approved' && started?.has(id) === false
+    return isFresh || isOnlyApproved ? NEVER_STARTED : INTERRUPTED
   })
+}
+
+/** Ids of calls that the log records as started since a position. Null if an update was evicted. O(events). */
+function startsSince({ entries }: State['log'], seq: number): ReadonlySet<unknown> | null {
+  const updates = entries.slice(seq).filter((entry) => eventKindOf(entry) === 'ConversationStateUpdateEvent')
+  if (updates.some(({ event }) => event === null)) return null
+  const lists = updates.map(({ event }) => {
+    const { key, value } = event as ConversationStateUpdateEvent
+    return key === GRANT_KEYS.started && Array.isArray(value) ? value : []
+  })
+  return new Set(lists.flat())
 }
 
 /**

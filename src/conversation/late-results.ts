@@ -59,9 +59,7 @@ export function attachLateResults(state: State, events: readonly Event[]): reado
     add({ ...event, parent_id: tip.id })
     const { error } = header
     // Only an error event sets an error, so one is appended after a result that cleared the error.
-    if (error !== null && current.header.error === null) {
-      add(errorEvent(error.code, error.detail))
-    }
+    if (error !== null && current.header.error === null) add(errorEvent(error.code, error.detail))
     add(headUpdate(log.head?.id ?? null))
     if (current.header.status !== header.status) add(statusUpdate(header.status))
     for (const event of lostGrants(header, current)) add(event)
@@ -72,9 +70,7 @@ export function attachLateResults(state: State, events: readonly Event[]): reado
 function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[] {
   const pending = new Set(listPendingCallsIn(branch.pendingCalls).map(({ entry }) => entry.id))
   const kept = new Map(header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
-  const lost = callStatuses.filter(
-    ({ action_id, grant }) => pending.has(action_id) && kept.get(action_id) !== grant,
-  )
+  const lost = callStatuses.filter(({ action_id: id, grant }) => pending.has(id) && kept.get(id) !== grant)
   return GRANTS.flatMap((grant): Event[] => {
     const ids = granted(lost, grant)
     return ids.size === 0 ? [] : [grantUpdate(grant, [...ids])]

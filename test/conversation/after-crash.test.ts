@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { describe, expect, inject, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { updateEvent } from '../../src/conversation/decide.ts'
+import { GRANT_KEYS } from '../../src/state/call-status.ts'
 import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../../src/messages/phrases.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
@@ -128,6 +129,33 @@ describe('a run whose process died', () => {
       expect([...report.keys()].toSorted()).toEqual([INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE].toSorted())
     },
   )
+
+  it('reports an approved call as never started unless the log contains its start', async () => {
+    const seen = new Set<string>()
+    for (let calls = 1; seen.size < 2; calls += 1) {
+      const { store, expire } = timedStore()
+      const { store: dying, dieAfter, isDead } = killable(store)
+      const { conversation } = await startConversation('hello', dying)
+      const { step, executed } = script([[call('a')]])
+      await conversation.run(step, { policy: () => true, leaseTtl: TTL })
+      await conversation.approve(['a'])
+      dieAfter(calls)
+      await conversation.run(step, { leaseTtl: TTL }).catch(() => undefined)
+      expect(isDead()).toBe(true)
+      expire()
+      const next = await createEngine({ store }).open('c')
+      const recovered = await next.recover()
+      for (const { fact } of recovered.events) {
+        if (isQuarantined(fact) || fact.kind !== 'AgentErrorEvent') continue
+        const key = GRANT_KEYS.started
+        const isStarted = (await factsOf(store)).some((event) => 'key' in event && event.key === key)
+        expect(fact.error).toBe(isStarted ? INTERRUPTED : NEVER_STARTED)
+        if (executed.length > 0) expect(isStarted).toBe(true)
+        seen.add(fact.error)
+      }
+      expect(calls).toBeLessThan(100)
+    }
+  })
 
   it('a call that a user approves again is executed again, and the log contains RunLost', async () => {
     const { store, expire } = timedStore()
