@@ -26,8 +26,8 @@ import { countIn, stretchOf, removedUnits } from './removal.ts'
  * @param event id of an event or of a summary; or a position in the log, for a line without an id or with a
  *   repeated id
  * @param options how your program shortens requests
- * @throws ColloquyError `unknown_event` for an unknown event; `evicted` where a snapshot or `evict` left out
- *   a body.
+ * @throws ColloquyError `unknown_event` for an unknown event; `evicted` if a snapshot or `evict` left out a
+ *   required body.
  * @example
  * const state = replay([
  *   { kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } },
@@ -199,7 +199,7 @@ function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note
     : []
 }
 
-/** Returns notes on a reply that is placed before messages that its model had not read, or on such a message. */
+/** Returns the note on a reply placed before messages that its model had not read, or on one of these messages. */
 function orderNotes(units: readonly Unit[], unit: Unit, unitIds: readonly string[]): Note[] {
   const index = units.indexOf(unit)
   if (isPlaced(unit)) {

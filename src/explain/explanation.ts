@@ -34,7 +34,7 @@ export type NoteCode =
   /** The event reports progress of a call that is not a working call (U11), so it is ignored. */
   | 'idle'
   | 'batch_mates'
-  /** Another batch of the same reply, which could not be merged with this one. */
+  /** Another batch has calls of the same reply, but could not be merged with the event's batch. */
   | 'split_batch'
   /** The events that are forgotten together with this event. */
   | 'stretch'

@@ -325,7 +325,7 @@ interface RequestPoint {
   readonly suspects: readonly Checkpoint[]
 }
 
-/** Requests on HEAD's branch that do not extend the previous request. */
+/** Finds requests on HEAD's branch that do not extend the previous request. */
 function* prefixFindings({ state, grammars: [grammar], messages }: Scene): IterableIterator<FindingDraft> {
   if (grammar === undefined) return
   for (const point of changedRequests(state).slice(-MAX_CHANGES)) {
@@ -368,12 +368,12 @@ function changedRequests(state: State): RequestPoint[] {
     }
     if (mayChangeThePast(entry)) suspects.push(entry)
   }
-  // The next request.
+  // Adds the request that would be sent next.
   addRequest(state.log.head)
   return points
 }
 
-/** Whether an event did more than extend the view. */
+/** Whether an event changed the view other than by extending it. */
 function mayChangeThePast(entry: Checkpoint): boolean {
   const { event, branch } = entry
   const above = branchOf(entry.parent)
@@ -487,7 +487,7 @@ function thinkingOf(message: AssistantMessage): number {
   return estimateTokens([message]) - estimateTokens([without])
 }
 
-/** Repeated calls, and results that arrived too late for the view. */
+/** Finds repeated calls, and results that arrived too late for the view. */
 function* callFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const last = new Map<string, CallCheckpoint>()
   for (const entry of state.log.entries) {
@@ -530,7 +530,7 @@ function isRepeated(before: CallCheckpoint, { event, parent }: CallCheckpoint): 
   return isReply || openCallOf(branchOf(parent).pendingCalls, one.tool_call_id, before.seq) !== undefined
 }
 
-/** Completions and progress of calls that are not working. */
+/** Finds completions and progress reports whose call was not a working call (U11). */
 function* idleFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const completed = new Map<string, Entry[]>()
   for (const entry of state.log.entries) {
@@ -578,8 +578,8 @@ const LEAST_WORD = 4
 const SHARE = 0.25
 
 /**
- * Condensations of HEAD's branch that removed the first or latest user message, and whose summary contains
- * few terms of the message. This is a guess: a summary in another language is reported, too.
+ * Finds condensations of HEAD's branch that removed the first or latest user message, and whose summary
+ * contains few terms of that message. This is a guess: a summary in another language is reported, too.
  */
 function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft> {
   let task: EventEntry<MessageEvent> | null = null
@@ -627,8 +627,8 @@ function wordSet(text: string): Set<string> {
 }
 
 /**
- * Branches that contain tool results or replies, but do not contain HEAD. The finding is a note if a state
- * update moved HEAD away; otherwise a warning, because the branch may be lost.
+ * Finds branches that contain tool results or replies, but not HEAD. If a state update moved HEAD away, the
+ * finding is a note. Otherwise it is a warning, because the branch may have been lost by mistake.
  */
 function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const { head } = state.log
@@ -696,7 +696,7 @@ function* cutOffFindings({ state }: Scene): IterableIterator<FindingDraft> {
   }
 }
 
-/** Loops that end a branch or precede a user message. */
+/** Finds loops that end a branch or precede a user message. */
 function* loopFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const { verdict } = stuckDetector()
   const shown = new Set<string>()

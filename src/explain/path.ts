@@ -10,7 +10,7 @@ import type { Checkpoint, State } from '../state/state.ts'
 import { openCallOf } from '../log/open-calls.ts'
 import type { Unit } from '../view/units.ts'
 
-/** The entries on the path from an ancestor, or the root, down to an entry, both included. */
+/** Returns the entries on the path from an ancestor (or from the root) down to an entry, both included. */
 export function pathBetween(above: Entry | null, below: Entry | null): Checkpoint[] {
   const path: Checkpoint[] = []
   for (let entry: Entry | null = below; entry !== null; entry = entry === above ? null : entry.parent)
@@ -36,7 +36,7 @@ export function firstBetween(
   return first as Checkpoint
 }
 
-/** Why the call that an event names was not a working call. One of `candidates` may have completed the call. */
+/** Returns why the call that an event names was not a working call. One of `candidates` may have completed it. */
 export function whyNotWorking(
   { log }: State,
   { parent }: Entry,
@@ -59,7 +59,7 @@ export function whyNotWorking(
   return { text: `the call ${name} has no working result there`, ids }
 }
 
-/** Id of the call that a message completed; null if it completed none. */
+/** Returns the id of the call that a message completed; null if it completed none. */
 export const completes = ({ event, inTree, warnings }: Entry): string | null =>
   event === null || !inTree || warnings.some(({ code }) => code === 'nothing_completed')
     ? null
@@ -72,8 +72,8 @@ export interface Leaving {
 
 /**
  * Returns a function that finds where HEAD left the branch of an event. The event's position must be `from`
- * or later. The function returns null if HEAD is on the branch, or if the log did not set this HEAD, as after
- * `switchTo`. O(entries since `from` · log n), then O(1) per event.
+ * or later. The function returns null if HEAD is on the branch, or if the log did not set the current HEAD,
+ * for example after `switchTo`. O(entries since `from` · log n), then O(1) per event.
  */
 export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving | null {
   const entries = log.entries.slice(from)
@@ -139,7 +139,7 @@ export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   return firstBetween(call, below, isEnded)
 }
 
-/** Calls of `replies` on the path, with their results. Null if one of the calls is pending at `below`. */
+/** Returns the calls of `replies` on the path, each with its result. Null if one of them is pending at `below`. */
 export function callsOfReplies(
   replies: readonly (string | null)[],
   path: readonly Entry[],

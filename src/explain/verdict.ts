@@ -112,7 +112,7 @@ function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boole
   const later = wouldFollow(state, subject.entry, by)
   if (later === null) return false
   const stretch = stretchOf([...position.branch.view.units], position.unit)
-  // If a later call belongs to the same reply, no path shows whether it would have joined the batch.
+  // No path shows whether a later call of the same reply would have joined the batch.
   if (later.some((entry) => isOfReplies(repliesOf(stretch), entry))) return false
   return !isListed(
     stretch.flatMap((unit) => [...unitEvents(unit)]),

@@ -175,7 +175,7 @@ function describeObservation({ tool_name, observation }: ObservationEvent): Desc
     : described('result', 'tool', tool_name, text)
 }
 
-/** The text of a result, but only the last line of a command's output, which shows how the command ended. */
+/** Returns a result's text. For a command, returns only the last output line, which shows how the command ended. */
 function outcome({ kind, content = [] }: Observation): string {
   const text = contentText(content)
   if (kind !== 'TerminalObservation') return text

@@ -29,7 +29,7 @@ export interface LogDocument {
   readonly facts: readonly Fact[]
 }
 
-/** Maximum number of facts for which findings check requests and search for secrets, which is slow. */
+/** Maximum number of facts for which findings include checks of requests and of secrets. Both checks are slow. */
 export const LONG_LOG = 20_000
 
 /**

@@ -56,7 +56,7 @@ export interface Limits extends GrammarKinds {
 export interface PairState {
   /** Ids of pairs (a provider tool's call and its result) that cannot be sent. */
   readonly refused: ReadonlySet<string>
-  /** Ids of the calls so far. A call with one of these ids is not sent. */
+  /** Pair ids of the provider tool calls so far. A later call with one of these ids is not sent. */
   readonly used: Map<unknown, true>
 }
 
@@ -100,7 +100,7 @@ export interface Call {
   readonly source: NeutralToolCall
 }
 
-/** An error result is never empty. */
+/** The result of a call. An error result is never empty. */
 export interface Result {
   readonly call: Call
   readonly pieces: readonly Piece[]

@@ -12,8 +12,8 @@ export const ERROR_LINE = '[An error occurred during execution.]'
 export const OPENING = '[The conversation begins here.]'
 
 /**
- * User message added after a reply without calls, at the end or before another reply. A provider would merge
- * two adjacent replies and then refuse them.
+ * User message added after a reply without calls if this reply is last, or if another reply follows it. A
+ * provider would merge two adjacent replies, and then refuse them.
  */
 export const GO_ON = '[Go on.]'
 

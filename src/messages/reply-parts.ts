@@ -249,8 +249,8 @@ const PART_KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning'
 
 /**
  * Returns the references in a record's `parts`; null if they do not name each part of the standard fields
- * exactly once. When HEAD is between a reply's calls, later calls are not on the branch. Of the
- * parts after the branch's last call, only texts and unsigned `other` parts are then returned. O(n).
+ * exactly once. If HEAD is between a reply's calls, the branch lacks the later calls. Of the parts after the
+ * branch's last call, the list then has only texts and unsigned `other` parts. O(parts).
  */
 function refsOf(
   parts: unknown,
@@ -309,8 +309,8 @@ function refOf(part: JsonValue, position: number): FieldRef | OtherRef | null {
 }
 
 /**
- * Returns a block as its provider accepts it; null without signature or data, or with a lone surrogate, which
- * cannot be sent byte for byte. O(length).
+ * Returns a block as its provider accepts it. Returns null if the block has neither signature nor data, or
+ * has a lone surrogate, which cannot be sent byte for byte. O(length).
  */
 export function returnable(
   block: Thinking,

@@ -36,7 +36,7 @@ export interface Failure {
   readonly explanation: string | null
 }
 
-/** Reads an error without a message as JSON, because it can have a code or a type. */
+/** Reads an error. If it has no message, reads it as JSON, because it can have a code or a type. */
 export function failureOf({ error }: RawObject): Failure | null {
   if (!error) return null
   const message = stringOf(objectOf(error)['message']) || stringOf(error)
@@ -139,7 +139,7 @@ function recordOf(
     message.reasoning_content !== null ||
     message.thinking_blocks.length > 0 ||
     fieldsOf(message).reasoning.length > 0
-  // Only the model that wrote such a reply gets all of it back.
+  // Whether only the model that wrote the reply gets all of it back.
   const isSpecific =
     ownDigest !== null ||
     reasons ||
@@ -644,7 +644,7 @@ function reasonAgainst(
   return input === null ? 'its arguments are not a readable JSON object' : null
 }
 
-/** Makes an action. Its `kind` replaces an argument of this name, which remains only in the call's text. */
+/** Makes an action. Its `kind` replaces an argument named `kind`, which remains only in the call's text. */
 function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
   return { ...input, kind: tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name) }
 }

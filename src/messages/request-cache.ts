@@ -101,7 +101,7 @@ function rewind(
   let common = 0
   // Unlike `===`, `Object.is` does not read the objects' headers; each read would be a cache miss.
   while (common < end && Object.is(settled[common], messages[common])) common += 1
-  // Skips points directly before a result, which belongs to the reply before it.
+  // Skips points directly before a result, because a result belongs to the reply before it.
   const last = points.findLastIndex(
     (each) => each.settled <= common && messages[each.settled]?.role !== 'tool',
   )

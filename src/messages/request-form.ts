@@ -70,7 +70,7 @@ export const customShape =
     return judge !== undefined
   }
 
-/** A field that a writer always writes, though the provider does not require it. */
+/** Returns the shape of a field that the writer always writes, though the provider does not require it. */
 export const written = <T>(shape: Shape<T>): Shape<T> => optional(shape) as unknown as Shape<T>
 
 export const textOr = <T>(shape: Shape<T>): Shape<string | T> => either([string, shape])

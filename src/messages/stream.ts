@@ -176,7 +176,7 @@ export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields
 
 /**
  * Merges an item's events, and parses fields that arrived as JSON. Invalid JSON remains text, so a call with
- * it is not executed.
+ * such arguments is not executed.
  */
 export function closeBlock(item: StreamItem, fields: DeltaFields, isComplete: boolean): RawObject {
   const unfinished = Object.values(fields).filter((field) => field.onlyWhole && !isComplete && !item.isEnded)

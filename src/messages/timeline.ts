@@ -275,7 +275,7 @@ function addTree(
 
 type ResultEvent = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
-/** The event is null for a kind whose body is not needed. */
+/** An entry of the path. `event` is null for a kind whose body is not needed. */
 interface PathEntry {
   readonly entry: Entry
   readonly event: Event | null

@@ -70,7 +70,7 @@ const observation = (content: readonly Content[]): Observation => ({ kind: TOOL_
 const asTextContent = (text: string): Content[] =>
   text === '' ? [] : [{ type: 'text', text: text.toWellFormed() }]
 
-/** Shorter base64 could be an ordinary word. */
+/** Minimum length of a text that is read as a file. Shorter base64 could be an ordinary word. */
 const MIN_FILE_LENGTH = 64
 
 /** Reads an image or a PDF in base64, or any file in a data URL. Returns null for another string. O(length). */
@@ -158,7 +158,7 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   }
 }
 
-/** Whether parts repeat the structured content. FastMCP repeats its field `result`, or each item of a list. */
+/** Whether parts repeat the structured content, its field `result`, or each item of its list (as FastMCP does). */
 function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
   const texts = new Set(
     content.flatMap((part) => [part, ...valuesOf(objectOf(part)['text'])].map(sortedJson)),
@@ -233,7 +233,7 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
   return readPart(open) !== null || block?.fits(open) === true ? open : null
 }
 
-/** Fields of LangChain's image parts that have a URL. */
+/** All fields of a LangChain image part that has a URL. */
 const URL_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'url',
@@ -285,7 +285,7 @@ function base64In(text: unknown): string | null {
   return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
 }
 
-/** Returns JSON text, then the images and files in the value. In the text, their numbers replace them. */
+/** Returns a value as JSON text, then its images and files. In the text, a number replaces each image or file. */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
   if (typeof value === 'string') return asPart(filePart(value) ?? value)
   const parts: Content[] = []
@@ -449,7 +449,7 @@ type Built = Readonly<
   Record<string, { readonly prototype: { [Symbol.iterator](): IterableIterator<unknown> } } | undefined>
 >
 
-/** Reads entries with the iterator of the class, because an object's own iterator may never end. */
+/** Returns a function that reads entries with the class's iterator: an object's own iterator may never end. */
 const entriesOf =
   (name: string) =>
   (value: object): unknown => [
@@ -468,7 +468,7 @@ const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map([
   ['File', blobText],
 ])
 
-/** Converts an object of a built-in class. Returns an object unchanged if it only has such a class's tag. */
+/** Converts an object of a built-in class. An object that only has the tag of such a class is unchanged. */
 const builtIn = (value: object): unknown => attempt(() => BUILT_IN.get(tagOf(value))?.(value) ?? value, value)
 
 function dateText(value: object): string {

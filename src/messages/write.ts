@@ -25,7 +25,7 @@ import type { NewMap, Role, WriteOptions, Written } from './prefix.ts'
 import { callDigest, textsOfPart, thinkingDigest } from './reply-parts.ts'
 import { type TurnReader, turnReader } from './turns.ts'
 
-/** Adds blocks to the last message; to a copy if it is frozen, because other requests may share it. */
+/** Adds blocks to the last message, or to a copy if the message is frozen, because other requests may share it. */
 export function extend<M extends object>(messages: M[], field: keyof M, blocks: readonly object[]): void {
   const last = messages.at(-1) as M
   const list = last[field] as object[]

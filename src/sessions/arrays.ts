@@ -137,7 +137,7 @@ class ArrayWriter extends SessionWriter {
   }
 
   /**
-   * Adds a system prompt to the writer. A system message after the first other message becomes a message of the
+   * Adds a system prompt to the writer. A system message that is not at the start becomes a message of the
    * environment. The prompt field of a later request replaces the prompt.
    */
   addPrompt(element: Element, content: unknown, origin: Origin): void {

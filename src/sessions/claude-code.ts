@@ -129,7 +129,7 @@ export interface Chain {
   boundary: Line | null
 }
 
-/** Builds the map from ids to lines on first use, because most files do not need it. */
+/** Returns a function that returns lines by id. It builds this map at its first use: most files do not need it. */
 function namedLater(lines: readonly Line[]): Chain['named'] {
   let named: Map<string, Line> | null = null
   return () => (named ??= new Map(lines.map((line) => [line.uuid ?? '', line])))
@@ -511,7 +511,7 @@ export class Turns {
   }
 }
 
-/** Queued prompts, commands that the client executed, and lines that the client inserted before prompts. */
+/** Returns queued prompts, commands that the client executed, and lines that the client inserted before prompts. */
 function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   const byName = new Map(lines.map((line) => [line.uuid, line]))
   const leads = new Set<Line>()
@@ -593,7 +593,7 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): ReplyBlock[
   })
 }
 
-/** Returns a cheap key: equal blocks have equal keys, and different blocks rarely do. */
+/** Returns a cheap key. Equal blocks have equal keys; different blocks rarely have equal keys. */
 function blockSize({ type, id, text, thinking }: RawObject): string | number {
   if (type === 'tool_use') return stringOf(id)
   const content = type === 'text' ? text : type === 'thinking' ? thinking : undefined
@@ -663,7 +663,7 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 
 /**
  * Adds a summary. `boundary` is the earlier line that started the compaction, or null. Messages that the
- * compaction kept follow the summary; if the boundary is their anchor, they precede the summary. Returns the
+ * compaction kept follow the summary, unless the boundary is their anchor. Then they precede it. Returns the
  * id of the last kept line, or null if none was kept.
  */
 function addSummary(

@@ -73,7 +73,7 @@ export async function withCodexHistory(
   return join(records)
 }
 
-/** Whether a meta record describes the file that continues the lines before it. */
+/** Whether a meta record describes the file that continues the lines before this record. */
 const isContinuation = ({ payload, ordinal }: CodexLine): boolean =>
   objectOf(payload['history_base'])['end_ordinal_exclusive'] === ordinal
 
@@ -429,7 +429,7 @@ function readText(
   writer.reply(fromOpenAIResponses(reply as Parameters<typeof fromOpenAIResponses>[0]), [origin])
 }
 
-/** Replacements for keys with the word `token`, which would count as names of secrets. */
+/** Replacements for record types with the word `token`: in a key, this word would mark the value as a secret. */
 const KEYS: ReadonlyMap<string, string> = new Map([
   ['token_count', 'usage'],
   ['token_usage_record', 'usage_record'],

@@ -52,7 +52,7 @@ function say(step: Message, isListed: boolean, { writer, returns: ways, messages
   const isRepeated = id !== null && texts.has(id)
   if (id !== null && (isListed || !ways.has(id))) ways.set(id, { to: writer.head, remaining: null })
   const name = isRepeated ? `${step.name}-${record.line}` : step.name
-  // A repeated reply has no further cost.
+  // Without its tokens, a repeated reply is not counted twice.
   const { tokens: _, ...free } = fields
   const from = writer.facts.length
   const origin = { line: record.line, id: name, time: fields['timestamp'] }

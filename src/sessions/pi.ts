@@ -248,7 +248,7 @@ function keptFrom(entry: RawObject, sight: readonly Place[], { lines, firsts }: 
   return from < 0 ? [] : sight.slice(from)
 }
 
-/** Reads an edit. If `replacement` is null, removes the entry from the view. Quarantines any other edit. */
+/** Reads an edit. If `replacement` is null, removes the edited entry from the view; else quarantines the edit. */
 function readEdit(entry: RawObject, record: SessionRecord, origin: Origin, { writer, lines }: Tree): void {
   const target = lines.get(stringOf(entry['targetId']))
   if (target === undefined || entry['replacement'] !== null)

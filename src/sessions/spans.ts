@@ -135,7 +135,7 @@ function spansOf(
     // The first event of a log has no predecessor.
     const from = requested === 0n ? now : requested
     const isUsers = item.type === 'message' && item.source === 'user'
-    // An event before the first turn, such as a system prompt, is in no turn. A log may start with a reply.
+    // An event before the first turn, such as a system prompt, is in no turn. But a reply at the start begins a turn.
     if (isUsers || (turns.length === 0 && isReply(item)))
       turns.push({ id: spanId('turn', prefix, item.id), from, to: now, error: null })
     // Replies of two turns may share an id. Where their requests are unknown, a user message separates them.

@@ -259,7 +259,7 @@ export class SessionWriter {
     }
   }
 
-  /** Adds a result. A result without a call id belongs to the first open call, or to the first of its tool. */
+  /** Adds a result. Without a call id, it belongs to the first open call (of its tool, if it names one). */
   result({ callId: givenId, tool, content, isError, child }: SessionResult, origin: Origin): void {
     const [open = ''] = this.#openCalls.get(tool) ?? []
     const callId = givenId || open

@@ -227,7 +227,7 @@ export interface AiSdkTool {
 /** Tools by name, as `streamText` accepts them. */
 export type AiSdkTools = Readonly<Record<string, AiSdkTool>>
 
-/** Converts a tool of the SDK. Its arguments are not checked, because the SDK has already checked them. */
+/** Converts a tool of the SDK. Calls are not checked again, because the SDK has already checked their arguments. */
 function stepToolOf(name: string, tool: AiSdkTool): StepTool {
   const execute = tool.execute as (args: JsonObject, options: object) => unknown
   const toModelOutput = tool.toModelOutput as ((shown: object) => unknown) | undefined
@@ -251,7 +251,7 @@ function stepToolOf(name: string, tool: AiSdkTool): StepTool {
 /**
  * Returns the tool without `execute` and `needsApproval`.
  * @throws ColloquyError `invalid_argument` if nothing would execute the tool, or if the tool has
- *   `needsApproval`, because the SDK would not request an approval.
+ *   `needsApproval`: steps execute the calls, so the SDK would request no approval.
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
@@ -262,7 +262,7 @@ function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   }
   const isOfProvider = typeof tool.type === 'string' && tool.type.startsWith('provider')
   if (typeof tool.execute !== 'function' && !(isOfProvider && tool.isProviderExecuted !== false)) {
-    // The model would call it again and again.
+    // No call of the tool could be executed, so the model would call it again and again.
     throw invalid(
       `The tool ${name} needs an \`execute\` function. To have a user approve its calls, pass a policy to the run.`,
       { name },

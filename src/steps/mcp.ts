@@ -110,7 +110,7 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
       )
     if (cursor !== undefined) cursors.add(cursor)
   } while (cursor !== undefined)
-  // Some servers list tools in a random order, but another order would invalidate caches and signed reasoning.
+  // Some servers list tools in random order. A changed order would invalidate caches and signed reasoning.
   return [...tools.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }
 

@@ -29,7 +29,7 @@ function nineCharacterIds(): (logId: string) => string {
 /** Servers with requirements beyond OpenAI Chat Completions and Anthropic Messages. */
 export const SERVERS = {
   mistral: { callIds: nineCharacterIds, callContent: '', answersResults: true },
-  /** In thinking mode, DeepSeek and Kimi refuse tool calls without reasoning, even calls of another model. */
+  /** In thinking mode, DeepSeek and Kimi refuse tool calls without reasoning, even if another model made them. */
   deepseek: { reasoning: 'calls', signs: false },
   kimi: { reasoning: 'all', signs: false },
   /** The server rejects messages whose `content` is null or missing. */

@@ -267,7 +267,7 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
     const isOfHistory = ownTools.length === 0 && provider.describesHistory !== false
     const tools = isOfHistory ? describe(toolsOfHistory(messages, provider.limits)) : ownTools
     const listed = tools.length === 0 ? {} : { tools }
-    // Also an empty list is compared: a reply that was requested with tools is bound to them.
+    // An empty list of tools is compared, too: a reply that was requested with tools is bound to them.
     const writing = { cache, onPrefix, prove, ...(model === null ? {} : { model }), tools }
     const sent = messages.length === 0 ? EMPTY : messages
     const request = provider.write(sent, writing, { ...rest, ...listed }, stream)

@@ -178,7 +178,7 @@ export const tool = <Output>(
   },
 ): StepTool => definition as unknown as StepTool
 
-/** Returns the arguments that hooks, policies and users saw. Only `tool_call` has an argument named `kind`. */
+/** Returns the arguments that hooks, policies and users saw. An argument named `kind` is only in `tool_call`. */
 function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
   const parsed = readArguments(tool_call.arguments) ?? {}
@@ -262,7 +262,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   }
 }
 
-/** Merges alternatives into one object. A repeated reference adds only its required fields. */
+/** Merges the alternatives of a schema into one object schema. A repeated `$ref` adds only its required fields. */
 function uniteAlternatives(
   schema: JsonObject,
   root = schema,

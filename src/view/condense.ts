@@ -174,7 +174,7 @@ function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   return ranges
 }
 
-/** Returns the first index after `offset` view events. Events listed by the condensation do not count. */
+/** Returns the first index that `offset` view events precede. Events that the condensation lists do not count. */
 function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
   let listed = 0
   for (const { index, events } of hits) {
@@ -185,7 +185,7 @@ function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): numb
   return indexAfter(units, offset + listed)
 }
 
-/** Creates the summary. Id, time and source are derived, so that every fold creates the same summary. */
+/** Creates the summary. The Condensation determines its id, time and source, so every fold creates the same one. */
 function summaryUnit(
   entry: EventEntry<Condensation>,
   before: Unit | undefined,

@@ -301,7 +301,7 @@ export const eventsIn = (units: Units): number =>
     .tail()
     .reduce((sum, unit) => sum + eventCount(unit), units.tree === null ? 0 : totalsIn(units.tree).events)
 
-/** Returns the order of a unit whose first event is at `first`, for insertion before `index`. O(log n). */
+/** Returns the order for a unit that is inserted before `index`. `first`: position of its first event. O(log n). */
 export const orderAt = (units: Units, index: number, first: number): UnitOrder => ({
   rank: index === units.length ? first : (units.get(index - 1)?.rank ?? -1),
   first,

@@ -108,7 +108,7 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
   return index
 }
 
-/** Whether a reply may be inserted before a unit: only before messages without a `reply.after` of their own. */
+/** Whether a reply may be inserted before a unit: the unit must be a message that has no `reply.after`. */
 const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 

@@ -20,7 +20,7 @@ export interface WorkSpan {
   readonly end: EventEntry<MessageEvent> | null
 }
 
-/** The background calls of HEAD's branch, in log order of their first results. */
+/** Returns the background calls of HEAD's branch, in log order of their first results. */
 export function workSpans({ log }: State): WorkSpan[] {
   const spans = new Map<number, WorkSpan>()
   for (const entry of pathToEntry(log.head)) {
@@ -58,7 +58,7 @@ export function workStatus(
   return { outcome, task: progress?.task ?? task, progress }
 }
 
-/** Names of the conversations that calls opened, by action id. The log takes precedence over `titles`. */
+/** Returns the names of the conversations that calls opened, by action id. The log takes precedence over `titles`. */
 export function childNames(
   { document: { facts, name } }: Replayed,
   titles: readonly LogTitle[],

@@ -53,7 +53,7 @@ export function lanesOf({ log }: State): Lanes {
   return drawn(count, chains, chainOf, placeChains(chains, MAX_COLUMNS))
 }
 
-/** Lines of calls that outlive their reply, from the first result to the completion or the log's end. */
+/** Returns lanes for background calls: a line leads from the first result to the completion or the log's end. */
 export function callLanesOf(state: State): Lanes | null {
   const spans = workSpans(state)
   if (spans.length === 0) return null

@@ -11,7 +11,7 @@ import { type Finding, findings, type Severity } from '../../explain/index.ts'
 
 export interface Replayed {
   readonly document: LogDocument
-  /** The state before all facts, then the state after each: one more than there are facts. */
+  /** The state before all facts, then the state after each: one state more than there are facts. */
   readonly states: readonly State[]
   readonly loaded: readonly Loaded[]
 }

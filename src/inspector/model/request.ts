@@ -112,7 +112,7 @@ export function differenceAt(
   }
 }
 
-/** The first fact after which the prefix differs. Bisects, because a broken prefix usually stays broken. */
+/** Returns the first fact after which the prefix differs. Bisects, because a broken prefix usually stays broken. */
 const firstChange = (from: number, to: number, changes: (position: number) => boolean): number | null =>
   from < to ? firstIndex(from + 1, to, changes) - 1 : null
 
@@ -128,7 +128,7 @@ export interface Ask {
   readonly reports: readonly string[]
 }
 
-/** The requests of a log, one per reply, in log order. */
+/** Returns the requests of a log, one per reply, in log order. */
 export function asksOf({ states }: Replayed): Ask[] {
   const state = states.at(-1) as State
   const seen = new Set<string>()
@@ -160,7 +160,7 @@ function orderOf(state: State, { seq, parent }: Entry, event: Event): number {
   return requested === undefined || requested === null || requested.seq >= seq ? seq : requested.seq + 1
 }
 
-/** Index of the last request before a position; -1 for none. */
+/** Returns the index of the last request before a position; -1 if there is none. */
 function askBefore(asks: readonly Ask[], position: number): number {
   let index = firstIndex(0, asks.length, (at) => (asks[at] as Ask).seq >= position) - 1
   // A request at this position is compared with the request before it.

@@ -139,7 +139,7 @@ function copiedByHand(text: string): boolean {
   return done
 }
 
-// These are functions, because the page shows hundreds of them, and a component costs more than its elements.
+// These are functions, because a component costs more than its elements, and the page shows hundreds of texts.
 
 export const roleOf = ({ tone, role }: Described): ComponentChild => (
   <span class={`role tone-${tone}`}>{role}</span>
@@ -157,7 +157,7 @@ export const wordsOf = (described: Described): ComponentChild => [
   <span class="words">{captionOf(described)}</span>,
 ]
 
-/** Whether one of these properties differs. */
+/** Whether two objects differ in one of the named properties. */
 export const differ = <T extends object>(a: T, b: T, names: readonly (keyof T)[]): boolean =>
   names.some((name) => a[name] !== b[name])
 
@@ -200,7 +200,7 @@ export const Table = ({ id, names, texts, children }: TableProps): ComponentChil
   </table>
 )
 
-/** Cells of numbers; undefined is an empty cell. */
+/** Returns table cells with numbers; undefined becomes an empty cell. */
 export const numberCells = (counts: readonly (number | undefined)[]): ComponentChild =>
   counts.map((count, index) => (
     <td class="n" key={index}>
@@ -211,7 +211,7 @@ export const numberCells = (counts: readonly (number | undefined)[]): ComponentC
 interface FoldProps {
   readonly class?: string
   readonly summary: ComponentChild
-  /** Returns the content, which is rendered only while it is open. */
+  /** Returns the content, which is rendered only while the fold is open. */
   readonly children: () => ComponentChild
 }
 

@@ -54,7 +54,7 @@ export function ViewPanel({ reader, state, reading, budgetCut }: ViewProps): Com
         </p>
       )}
       {rows.length === 0 && <p class="quiet">The view is empty: no request would be sent.</p>}
-      {/* Boxes are reused for other units: removed elements stay in memory for a long time. */}
+      {/* Boxes are reused for other units, because removed elements stay in memory for a long time. */}
       <div>
         {rows.map((row) => (
           <UnitBox

@@ -137,8 +137,8 @@ export const LIMITS: Limits = {
 
 /**
  * Returns a part's provider data, or null. Like a signature, the data is sent only while the reply's prefix
- * is unchanged, because the data can contain ids of items, and the provider refuses an item without the
- * reasoning before it.
+ * is unchanged. The data can contain ids of items, and the provider refuses an item if the reasoning before
+ * it was left out.
  */
 export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
   const options = sentMore(more, LIMITS.more[kind])?.['providerOptions']
@@ -162,7 +162,7 @@ export type AiSdkReplyPart =
   | AiSdkReasoning
   | Needs<'tool-call' | 'tool-result' | 'file' | 'reasoning-file' | 'custom'>
 export type AiSdkPart = AiSdkText | ShapeOf<typeof userFile>
-/** A `custom` part is specific to one provider. */
+/** A part of a tool result. A `custom` part is specific to one provider. */
 export type AiSdkResultPart =
   | AiSdkText
   | { type: 'file'; mediaType: string; data: { type: 'data'; data: string } }

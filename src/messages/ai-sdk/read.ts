@@ -90,7 +90,7 @@ function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject 
 const isAbout = ({ type, citations }: RawObject): boolean =>
   citations !== undefined || type === 'source' || stringOf(type).startsWith('tool-approval-')
 
-/** False for an empty text or reasoning part without provider data, which the SDK omits, too. */
+/** False for an empty text or reasoning part that has no provider data. The SDK omits such parts, too. */
 const isVisible = (part: RawObject): boolean =>
   (part['type'] !== 'text' && part['type'] !== 'reasoning') || part['text'] !== '' || optionsOf(part) !== null
 
@@ -201,7 +201,7 @@ const errorMessage = (error: unknown): string => {
   return typeof message === 'string' ? message : typeof error === 'string' ? error : textOfResult(error)
 }
 
-/** Returns a value as JSON; null for a value that JSON cannot represent, which a tool may return. */
+/** Returns a value as JSON; null for a value that JSON cannot represent. A tool may return such a value. */
 const plain = (value: unknown): JsonValue =>
   attempt(() => JSON.parse(JSON.stringify(value ?? null)) as JsonValue, null)
 
@@ -209,7 +209,7 @@ const TEXT_EVENT = /^(text|reasoning)-(start|delta|end)$/
 const WHOLE_PART =
   /^(?:custom|source|(?:reasoning-)?file|tool-(?:call|result|error|approval-(?:request|response)))$/
 
-/** Metadata of an unfinished part is dropped: only its last metadata has all of its encrypted reasoning. */
+/** The metadata of an unfinished part is dropped: only a part's last metadata has all encrypted reasoning. */
 const DELTAS: DeltaFields = {
   text: { to: 'text', as: 'text' },
   providerMetadata: { to: 'providerMetadata', as: 'value', onlyWhole: true },

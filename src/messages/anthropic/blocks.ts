@@ -165,7 +165,7 @@ export const KINDS = {
     ...wholePart({
       content: absent(string),
       encrypted_content: absent(string),
-      // A requested compaction must precede everything, which a continued history cannot ensure.
+      // Excludes a requested compaction: it must precede everything, which a continued history cannot ensure.
       signature: absent(oneOf()),
       tool_changes: absent(objects),
     }),
@@ -191,7 +191,7 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/** Returns a block's half of a pair: a call and its result share an id. MCP ids are compared separately. */
+/** Returns which half of a pair a block is. A call and its result share an id. MCP ids are compared separately. */
 function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use') return pairHalf('call', type, id)
   if (typeof type !== 'string') return null

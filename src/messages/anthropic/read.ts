@@ -111,15 +111,15 @@ export interface AnthropicReply {
 
 /**
  * Reads a whole reply of Anthropic as events and an outcome. In later requests, thinking, texts and calls are
- * sent back in order, byte for byte. Blank texts are left out, because the provider rejects them. Blank texts
- * before a signed part are kept, because its signature covers them. A call at the end of a truncated reply
- * and all calls of a refused or failed reply are not executed.
+ * sent back byte for byte. Blank texts are left out, because the provider rejects them. Blank texts before a
+ * signed part are kept, because its signature covers them. A call at the end of a truncated reply and all
+ * calls of a refused or failed reply are not executed.
  *
  * Other blocks (server tools and their results, compaction …) are stored in `reply.parts` as `other`.
  * Additional fields of texts and calls (citations, callers) are stored there as `more`. These blocks and
- * fields are sent back unchanged. Calls are moved to the end, because the provider rejects other content
- * after a call; a call before signed thinking can keep its place. Signed thinking is left out if a block
- * before it has an unknown kind. Never throws. O(length).
+ * fields are sent back unchanged. All content is sent back in order, but calls are moved to the end, because
+ * the provider rejects other content after a call. A call before signed thinking can keep its place. Signed
+ * thinking is left out if a block before it has an unknown kind. Never throws. O(length).
  * @param reply a `Message`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

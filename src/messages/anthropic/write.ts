@@ -155,15 +155,15 @@ function reply(
   return isPaused(turn, LIMITS) ? trimmedAtEnd(blocks) : blocks
 }
 
-/** Placeholder for missing thinking, for servers that require thinking in every reply with calls. */
+/** Returns a placeholder for missing thinking, for servers that require thinking in every reply with calls. */
 function noThinking(): Written<AnthropicBlock> {
   const block = { type: 'thinking', thinking: NO_REASONING } as const
   return { block: block as AnthropicBlock, digest: () => thinkingDigest(block) }
 }
 
 /**
- * Trims a paused reply, because the provider refuses trailing white space in a final message. Trims earlier
- * paused replies too, so that the prefix stays the same.
+ * Trims the end of a paused reply, because the provider refuses trailing white space in a final message.
+ * Trims earlier paused replies too, so that the prefix stays the same.
  */
 function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock>[] {
   const last = blocks.at(-1)
@@ -194,7 +194,7 @@ function resultBlock(
   }
 }
 
-/** Replaces a reference to a missing tool, because the provider refuses it. */
+/** Replaces a reference to a missing tool, because the provider refuses such a reference. */
 const withKnownTool = (piece: Piece, hasTool: (tool: unknown) => boolean): Piece =>
   piece.type !== 'block' || piece.block['type'] !== 'tool_reference' || hasTool(piece.block['tool_name'])
     ? piece

@@ -1,4 +1,4 @@
-/** In the fake provider, thoughts are summaries, and a reply's first call is signed. */
+/** The Gemini grammar. In its fake provider, thoughts are summaries, and a reply's first call is signed. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'

@@ -168,7 +168,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** MiniMax has a code and a message in each chunk; old versions of vLLM send an error as a chunk. */
+/** Returns a chunk's error, or null. MiniMax sends a code in each chunk; old versions of vLLM send an error chunk. */
 function errorIn(chunk: RawObject): Failure | null {
   const { status_code, status_msg } = objectOf(chunk['base_resp'])
   if (status_code) return failedWith(status_msg)

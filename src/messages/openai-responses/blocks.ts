@@ -247,7 +247,7 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/** Whether reasoning has a legal id and encrypted content. It needs both: the provider has not stored it. */
+/** Whether reasoning has a legal id and encrypted content. Both are needed: the provider has not stored it. */
 export function isSendable(item: ReasoningItemModel | undefined): boolean {
   const { id, encrypted_content } = item ?? {}
   return isItemId(id, 'rs') && !!encrypted_content && encrypted_content.isWellFormed()
@@ -269,7 +269,7 @@ function reasoningThenCall(message: AssistantMessage): FieldRef[] {
 
 const PAIR = /^(program|tool_search|(?:shell|apply_patch|computer|local_shell)_call)(_call|_output)?$/
 
-/** Returns an item's half of a pair; null without a `call_id`, because the provider then requires no pair. */
+/** Returns which half of a pair an item is; null without a `call_id`, because the provider then requires no pair. */
 function pairOf({ type, call_id }: JsonObject): PairHalf | null {
   const [, call, end] = PAIR.exec(stringOf(type)) ?? []
   if (call === undefined || typeof call_id !== 'string') return null

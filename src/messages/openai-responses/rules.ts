@@ -241,7 +241,7 @@ const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
     items.flatMap(({ type, body }) => (isCall(type) && body['async'] === true ? [body['call_id']] : [])),
   )
 
-/** Returns an item for `turnsOf`. Leaves out server calls and outputs: they can be anywhere in a turn. */
+/** Returns the step of an item for `turnsOf`. Server calls and outputs have none: they can be anywhere in a turn. */
 function stepOf({ type, role, path, body }: Item): Step[] {
   if (isServerCall(type) || isServerOutput(type)) return []
   const ref = { id: body['call_id'], path }

@@ -247,8 +247,8 @@ export function toOpenAIResponses(
   const { onPrefix, ...others } = options
   for (let refused: ReadonlySet<string> = new Set(); ;) {
     const request = writeRequest({ limits: LIMITS, start, refused }, messages, others)
-    // Whether an item's id may be sent is known only when it is written. By then, the other half of its pair
-    // may have been written.
+    // Whether an item's id may be sent is known only when the item is written. By then, the other half of the
+    // item's pair may have been written.
     if (latestSplit.length > 0) refused = new Set([...refused, ...latestSplit])
     else {
       if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((remaining) => onPrefix(remaining))
@@ -257,7 +257,7 @@ export function toOpenAIResponses(
   }
 }
 
-/** Ids of the pairs of which the latest request has only one half as an item. */
+/** Ids of the pairs that the latest request splits: it has only one half of each pair as an item. */
 let latestSplit: readonly string[] = []
 
 function start(input: ResponsesItem[], newMap: NewMap) {
@@ -273,7 +273,7 @@ function start(input: ResponsesItem[], newMap: NewMap) {
     isWorking && (calls.get(call) as { readonly async?: boolean } | undefined)?.async === true
   return {
     piece: (piece: Piece): Piece | ResponsesItem => piece,
-    // Leaves out working results: for the provider, an async call without an output is still working.
+    // Leaves out results of working calls: for the provider, an async call without an output is still working.
     move: ({ results }: AssistantTurn) => ({
       results: results.filter((result) => !isWaiting(result)),
       pieces: [],

@@ -44,7 +44,7 @@ export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvan
 const STEP: UIPart = { type: 'step-start' }
 
 /**
- * Adds live content that has no event yet to a reply's parts. While `paused`, this content belongs to the
+ * Adds to a reply's parts the live content that has no event yet. While `paused`, this content belongs to the
  * interrupted reply, so it precedes the part of the pause or interrupt. O(parts).
  */
 export function withLive(
@@ -90,7 +90,7 @@ const isProgress = (part: UIPart): part is UIDataPart => part.type === 'data-pro
 
 const isTool = (part: UIPart): part is UIToolPart => 'toolCallId' in part
 
-/** Chunks of a new part. For a text or reasoning part, `id` is its index, not counting step parts. */
+/** Returns the chunks of a new part. For a text or reasoning part, `id` is its index, not counting step parts. */
 function added(part: UIPart, id: string): UIChunk[] {
   if (isTool(part)) {
     const { type, toolCallId, input } = part
@@ -162,7 +162,7 @@ function outcomeChunks(part: UIToolPart): UIChunk[] {
   }
 }
 
-/** Chunks of a decision. The approval request is first: the AI SDK accepts a decision only after it. */
+/** Returns the chunks of a decision: an approval request, which the AI SDK requires first, and the response. */
 const decisionChunks = (
   { id: approvalId, approved, reason }: { id: string; approved: boolean; reason?: string },
   toolCallId: string,

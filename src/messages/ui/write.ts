@@ -114,7 +114,7 @@ export function replyParts(state: State, messageId: string, options: UIMessagesO
   return uiParts(turns[0]?.items ?? [], options, linkOf(state.conversationId, options))
 }
 
-/** The message is null in the first turn. */
+/** A turn. In the first turn, `message` is null. */
 interface UITurn {
   readonly seq: number
   readonly message: MessageItem | null
