@@ -41,7 +41,7 @@ export async function mapConcurrent<T, R>(
   return results
 }
 
-/** Calls a function when a signal is aborted. Returns a function that ends this. */
+/** Calls a function when a signal is aborted. Returns a function that removes the listener. */
 export function onAbort(signal: AbortSignal | undefined, call: () => void): () => void {
   signal?.addEventListener('abort', call, { once: true })
   return () => signal?.removeEventListener('abort', call)
@@ -96,8 +96,8 @@ export function delayAfter(
 }
 
 /**
- * Begins a generator whose `return` aborts its signal. Otherwise, a `return` during a `next` would wait for
- * the next item.
+ * Starts a generator, and aborts the generator's signal when `return` is called. Otherwise, a `return` during
+ * a `next` would wait for the next item.
  */
 export function returnable<T>(
   signal: AbortSignal | undefined,
@@ -120,7 +120,7 @@ export const EVENT_STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 } as const
 
-/** Milliseconds between comments in a silent stream. Proxies, and Bun after 10 seconds, close idle connections. */
+/** Milliseconds between comments in a silent stream. Proxies close idle connections; Bun does after 10 seconds. */
 const HEARTBEAT_INTERVAL = 5_000
 
 /**

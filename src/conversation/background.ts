@@ -107,7 +107,7 @@ export async function startWork(
   const finish = async (): Promise<void> => {
     for (const end of ends) end()
     release()
-    // Work that did not complete its call is due at once for the next run of any process.
+    // If the engine closes before the call is completed, the job is due at once, for the next run of any process.
     const isCutOff = context.closing.aborted && !ended.signal.aborted
     const isLeft = isCutOff || (!replica.gone.aborted && isOpen(replica))
     await (isLeft ? job.release(0) : job.finish()).catch(() => job.abandon())
@@ -192,7 +192,7 @@ export function decideProgress(state: State, actionId: string, progress: Progres
 /**
  * For each working call on HEAD's branch, continues the work that a dead process left unfinished. If the work
  * cannot continue, completes the call as lost. If a call was completed on another branch, completes the call
- * on HEAD's branch too. Calls without a stored job keep working until a caller completes them.
+ * on HEAD's branch too. A call without a stored job stays a working call until `complete` is called.
  * @param now milliseconds since 1970 on the store's clock, which may differ from this process's
  */
 export async function takeOverWork(
@@ -275,8 +275,8 @@ function decideSameCompletion(state: State, actionId: string): readonly Event[] 
 
 /**
  * Returns the earliest time when a job of a working call on HEAD's branch is due, in milliseconds since 1970
- * on the store's clock. From then on, a run can continue or complete this call. Null without such jobs.
- * O(jobs + k log k) for k working calls.
+ * on the store's clock. From then on, a run can continue or complete the call of this job. Null if no working
+ * call has a job. O(jobs + k log k) for k working calls.
  */
 export async function workExpiresAt(store: Store, id: string, state: State): Promise<number | null> {
   const items = await itemsOf(store, id)

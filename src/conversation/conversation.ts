@@ -62,8 +62,8 @@ export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 /** How to send a message. */
 export interface SendOptions {
   /**
-   * Idempotency key. A message with a known key is not appended again; a different message with this key
-   * throws `id_conflict`.
+   * Idempotency key. If the log has a message with this key, the same message is not appended again, and a
+   * different one throws `id_conflict`.
    */
   readonly key?: string
   /** Name of the sender, if it is not the user. */
@@ -76,8 +76,8 @@ export interface SendOptions {
  * A handle to one conversation of an engine. A conversation can have any number of handles, in any processes.
  *
  * Methods that append return the appended events. For an event that is already in the log, they return the
- * existing event; if there is nothing to do, an empty list. They throw `ColloquyError`s:
- * `unknown_conversation`, `closed`, the store's errors, and those listed at each method.
+ * existing event. If there is nothing to do, they return an empty list. They throw `ColloquyError`s:
+ * `unknown_conversation`, `closed`, the store's errors, and the errors that each method lists.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -110,7 +110,7 @@ export class Conversation {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
 
-  /** Returns the state and the record, in one read. If you pass a fresh record, it is not read again. */
+  /** Returns the state and the record, in one read. If you pass a fresh record, the record is not read again. */
   async look(record?: ConversationRecord): Promise<Look> {
     return this.#engine.use(this.id, (replica) => replica.look(record))
   }
@@ -192,7 +192,7 @@ export class Conversation {
 
   /**
    * Appends a user's message; `run` then replies. O(log n). @throws ColloquyError `invalid_event`,
-   * `id_conflict` for a different message with a known key.
+   * `id_conflict` if the log has a different message with the same key.
    */
   async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly AppendedEvent[]> {
     checkOptionNames(options, 'key sender within')
@@ -232,13 +232,13 @@ export class Conversation {
     return [...stopped, ...cancelled.flat()]
   }
 
-  /** Ends a pause; call `run` to continue. A reply that arrived meanwhile is used, not requested again. */
+  /** Ends a pause; call `run` to continue. A reply that arrived during the pause is used, not requested again. */
   async resume(): Promise<readonly AppendedEvent[]> {
     return this.#decide(decideResume)
   }
 
   /**
-   * Approves pending calls, by the ids of their actions; the next run executes them.
+   * Approves pending calls, by the ids of their actions. The next run executes the approved calls.
    * @throws ColloquyError `unknown_call`.
    * @example
    * const provider = fakeProvider(playTurns([{ says: [{ call: 'ls', args: {} }] }]))
@@ -278,8 +278,8 @@ export class Conversation {
   }
 
   /**
-   * Starts again with the branch's latest system prompt, and without its messages and calls. If a message
-   * precedes the prompt, a copy of the prompt begins the new branch.
+   * Moves HEAD so that its branch has the latest system prompt, but no message and no call. If a message or
+   * call precedes the prompt, a copy of the prompt begins a new branch.
    * @throws ColloquyError `already_running`.
    */
   async restart(): Promise<readonly AppendedEvent[]> {
@@ -312,9 +312,9 @@ export class Conversation {
   }
 
   /**
-   * Copies the log, or the path to an event, into a new conversation. Event ids and the confirmation policy
-   * are kept, and by default the title and owner; tags and metadata are not copied. Calls that wait for a
-   * user's decision stay pending in the copy; other calls without a result get an error as their result.
+   * Copies the log, or the path to an event, into a new conversation. The copy keeps the event ids and the
+   * confirmation policy. By default it also has the title and owner, but no tags or metadata. Calls that wait
+   * for a user's decision stay pending in the copy. Other calls without a result get an error as their result.
    * O(events).
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
@@ -335,8 +335,8 @@ export class Conversation {
   /**
    * Waits until the conversation has one of these statuses, and returns its state. Returns at once if it
    * already has one of them.
-   * @throws ColloquyError `closed` when the engine closes, `invalid_argument` for no status or an unknown
-   *   one; the reason of `signal` if it is aborted first. For a time limit pass `AbortSignal.timeout(ms)`.
+   * @throws ColloquyError `closed` when the engine closes, `invalid_argument` for an empty list or an unknown
+   *   status; the reason of `signal` if it aborts first. For a time limit pass `AbortSignal.timeout(ms)`.
    */
   async waitFor(
     status: Status | readonly Status[],
@@ -356,8 +356,8 @@ export class Conversation {
   /**
    * Ends a dead run: its pending calls get an error as their result, and the status becomes `error`. Does
    * nothing if the status is not `running`, or if a run holds the lease. A dead process holds its lease until
-   * the lease expires. With `unheld`, even an expired lease prevents the recovery: only a conversation
-   * without a lease, such as an imported one, is recovered. `run` recovers by itself.
+   * the lease expires. With `unheld`, even an expired lease prevents the recovery: only a conversation without
+   * a lease, such as an imported one, is recovered. `run` also recovers a dead run.
    */
   async recover(options: { readonly unheld?: boolean } = {}): Promise<Recovery> {
     checkOptionNames(options, 'unheld')
@@ -394,8 +394,8 @@ export class Conversation {
    * `RunLost`, executes approved calls, ends other pending calls with an error unless they need confirmation,
    * and continues.
    *
-   * Use `for await` on the returned promise to read every event and delta from the call of `run` until the
-   * run ends. This includes events of other writers. Leaving the loop does not stop the run.
+   * The returned promise is also iterable: `for await` reads every event and delta until the run ends,
+   * including events of other writers. Leaving the loop does not stop the run.
    * @throws ColloquyError `already_running` (with `owner` and `expiresAt` of the other run's lease), unless
    *   `wait` is set; `lease_lost`; `empty_view` if there is no message and no call; `invalid_argument`; the
    *   store's errors. An error of the step is not thrown: it ends the run in `error`.
@@ -481,11 +481,11 @@ export class Conversation {
   }
 
   /**
-   * Completes a background call, for example from a webhook or a queue. Call `run` afterwards, so that the
-   * model reads the result. Completing the call again changes nothing. O(log n); O(n) if the call is working
-   * only on another branch.
+   * Completes a working call, for example from a webhook or a queue. Call `run` afterwards, so that the model
+   * reads the result. A repeated completion changes nothing. O(log n); O(n) if the call is working only on
+   * another branch.
    * @param callId id of the call's action
-   * @throws ColloquyError `unknown_call` when the call is not working; `invalid_argument`, `invalid_event`.
+   * @throws ColloquyError `unknown_call` for any other call; `invalid_argument`, `invalid_event`.
    */
   async complete(callId: string, result: string | CallCompletion): Promise<readonly AppendedEvent[]> {
     const completion: CallCompletion = typeof result === 'string' ? { content: result } : { ...result }
@@ -500,8 +500,8 @@ export class Conversation {
   }
 
   /**
-   * Appends a working call's progress. The model does not see this progress. A new `task` replaces the task
-   * that the tool's `resume` receives. Does nothing for a call that is not working.
+   * Appends progress of a working call, that is, a call with background work. The model does not see the
+   * progress. A new `task` replaces the task that the tool's `resume` receives. Does nothing for other calls.
    */
   async reportProgress(callId: string, progress: ProgressReport): Promise<readonly AppendedEvent[]> {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
@@ -517,10 +517,10 @@ export class Conversation {
    * Replaces an event's texts, files, arguments and reasoning with placeholders: in the log, in search and in
    * the snapshot. Position, kind, time and references stay, so that the tree, calls and views stay valid.
    *
-   * The rest of the event's reply, and later replies on the event's branches, lose their signed reasoning.
-   * Providers reject signed reasoning if earlier text has changed. A state update with the key `erased`
-   * records the event, the reason and those replies, and makes other processes reread the log. The erasure
-   * can be repeated. Copies of the content in forks, summaries and quotes are not erased. O(events).
+   * The other events of the same reply, and later replies on the event's branches, lose their signed reasoning.
+   * Providers reject signed reasoning if earlier text has changed. A state update with the key `erased` records
+   * the event, the reason and those replies, and makes other processes reread the log. The erasure can be
+   * repeated. Copies of the content in forks, summaries and quotes are not erased. O(events).
    * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, for a
    *   reason of more than 1,000 characters, or if the store cannot replace bodies.
    * @example
@@ -540,7 +540,7 @@ export class Conversation {
   }
 
   /**
-   * Returns the states of the conversation and all its subagents with every body, for `toTreeTimeline`,
+   * Returns the complete states of the conversation and all its subagents, for `toTreeTimeline`,
    * `usageOfTree`, `toAtif` and `toSpans`. O(events of all these conversations), which are held in memory.
    */
   async tree(): Promise<StateTree> {

@@ -69,7 +69,7 @@ export function decideInterrupt(state: State, live = false, unstarted?: Readonly
   const interruptible = ['running', 'idle', ...(live ? ['paused', 'finished'] : [])]
   if (!interruptible.includes(status) && !isSettling(state)) return []
   const calls = status === 'idle' && !live ? [] : openCallsOf(state)
-  // Already interrupted: the run can take some time to end.
+  // Already interrupted: nothing to append, even though the run may take some time to end.
   const hasEnded = (status === 'paused' || status === 'finished') && calls.length === 0
   if (hasEnded && log.head !== null && isInterrupted(log.head)) return []
   const interrupt: Event = { kind: 'InterruptEvent', source: 'user' }
@@ -92,9 +92,9 @@ export function decideResume({ header, branch }: State): Event[] {
 }
 
 /**
- * Returns the approval of pending calls, by the ids of their actions. A waiting conversation becomes idle
- * when every executable call is approved. Empty if the calls are approved already. O(k log k) for k pending
- * calls.
+ * Returns the approval of pending calls, by the ids of their actions. A waiting conversation becomes idle when
+ * every executable call is approved. Returns no events if the calls are already approved. O(k log k) for k
+ * pending calls.
  * @throws ColloquyError `unknown_call` for an id that is not a pending, executable call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -143,7 +143,7 @@ export function decideReject(
   const rejectedSet = new Set(rejected)
   const remaining = open.filter((call) => !rejectedSet.has(call))
   const waits = state.header.status === 'waiting_for_confirmation'
-  // The fold itself ends the wait when no call is left open.
+  // If no call is pending, the fold itself ends the wait.
   const settled = waits && events.length > 0 && remaining.length > 0 && isSettled(remaining, approved)
   return settled ? [...events, statusUpdate('idle')] : events
 }
@@ -205,7 +205,7 @@ const LEFT_BY_RESTART: ReadonlySet<string | null> = new Set<EventKind>([
  * Returns a move of HEAD to the event before a user's message, and the new message. The move is left out if
  * HEAD is already there. The old message stays on its branch. O(log n).
  * @throws ColloquyError `unknown_event` when no user's message has this id; `evicted` when a snapshot or
- *   `evict` left out its body.
+ *   `evict` left out the message's body.
  * @example
  * const message = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } }
  * decideEdit(replay([{ ...message, id: 'm' }]), 'm', message).map(({ kind }) => kind) // ['ConversationStateUpdateEvent', 'MessageEvent']
@@ -225,8 +225,8 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
 }
 
 /**
- * Returns the event that sets the confirmation policy of all later runs; null removes it. Empty if the policy
- * is already set. O(size).
+ * Returns the event that sets the confirmation policy of all later runs; null removes it. Returns no events if
+ * this policy is already set. O(size).
  * @example
  * decidePolicy(initialState(), { kind: 'AlwaysConfirm' })[0].key // 'confirmation_policy'
  * decidePolicy(initialState(), null) // []
@@ -238,8 +238,9 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the
  * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Use this
  * function only when no run is live. O(k log k) for k pending calls.
- * @param unstarted ids of calls that count as not started, unless the log records their start. Their results,
- *   and those of approved calls without a start, tell the model that they had no effect. Default: none
+ * @param unstarted ids of calls that count as not started, unless the log records their start. The results of
+ *   these calls, and of approved calls without a start, tell the model that the call had no effect. Default:
+ *   none
  * @example
  * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
  */

@@ -59,7 +59,7 @@ interface CachedReplica {
   readonly opening: Promise<Replica>
   open: Replica | null
   users: number
-  /** Size that counts towards the cache: 0 while the replica is in use, or if it is larger than the cache. */
+  /** Bytes that count towards the cache: 0 if the replica is in use, or is larger than the cache. */
   bytes: number
 }
 
@@ -81,7 +81,7 @@ export class EngineContext {
   #oversized: string | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
-  /** Lease owners of this engine's runs, by conversation. One per conversation may have the lease; others wait. */
+  /** Lease owners of this engine's runs, by conversation. One owner can hold the lease; the others wait. */
   readonly #running = new Map<string, Set<string>>()
   readonly #work = new Set<Promise<unknown>>()
   #uses = 0
@@ -355,7 +355,7 @@ export class EngineContext {
     return shared
   }
 
-  /** Whether an active run of this engine has appended events. A run that waits for its lease has not. */
+  /** Whether an active run of this engine has appended events. A run that waits for its lease appends nothing. */
   #isAtWork({ id, writer }: Replica): boolean {
     return writer !== null && this.#running.get(id)?.has(writer) === true
   }

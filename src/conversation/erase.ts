@@ -20,9 +20,9 @@ interface PlannedReplacement extends Replacement {
 }
 
 /**
- * Returns the replacements that erase an event. The event gets a placeholder. The rest of the event's reply,
- * and all later replies on the event's branches, lose their signed parts and digests, because a provider
- * rejects signed reasoning if earlier text has changed. O(events).
+ * Returns the replacements that erase an event. The event gets a placeholder. The other events of the same
+ * reply, and all later replies on the event's branches, lose their signed parts and digests, because a
+ * provider rejects signed reasoning if earlier text has changed. O(events).
  * @param state with all bodies
  */
 export function planErasure(state: State, id: string): PlannedReplacement[] {
@@ -83,7 +83,7 @@ function unsigned(event: Event): Event {
   return JSON.stringify(after) === JSON.stringify(before) ? event : (copyJson(after).value as object as Event)
 }
 
-/** Removes the record's digests, from which a short erased text could be found by trying all texts. */
+/** Removes the record's digests, because trying all short texts could reveal which text has an erased digest. */
 function withoutDigests(event: JsonObject): JsonObject {
   const field = event['kind'] === 'ActionEvent' ? 'tool_call' : 'llm_message'
   return editObject(event, field, (holder) =>

@@ -23,9 +23,9 @@ export interface ForkOptions extends Partial<
 > {
   /**
    * Id of the event that becomes the fork's HEAD. A state update cannot be HEAD, so its nearest ancestor that
-   * can be HEAD is used instead. Only the path to HEAD is copied. However, if this path has a result of a
-   * call on another branch, or a reply that was requested on another branch, the whole log up to HEAD is
-   * copied. Without `from`, the whole log is copied.
+   * can be HEAD is used instead. Only the path to HEAD is copied. However, the whole log up to HEAD is copied
+   * if this path has a result whose call is on another branch, or a reply that was requested on another
+   * branch. Without `from`, the whole log is copied.
    */
   readonly from?: string
 }
@@ -120,7 +120,7 @@ function endOf(
   return { appended: [...ended, ...revoked, statusUpdate(status)], status }
 }
 
-/** Results of calls that began in the source, and of calls that neither have nor await a decision. */
+/** Returns results for calls that began in the source, and for calls that neither have nor await a decision. */
 function endedCalls(state: State, callStatuses: readonly PendingCallStatus[], branch: Branch): Event[] {
   const { header } = state
   const open = openCallsOf({ branch })

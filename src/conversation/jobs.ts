@@ -65,7 +65,7 @@ export class Job<T extends object> {
 
   /**
    * Stores the record and `changes`, and ends the lease.
-   * @param dueIn milliseconds after which the job can be claimed; null: not until the item is changed
+   * @param dueIn milliseconds after which the job can be claimed; null: never, unless the item is changed
    * @throws ColloquyError `lease_lost`.
    */
   release(dueIn: number | null, changes: readonly ItemChange[] = []): Promise<void> {
@@ -126,7 +126,7 @@ export class Job<T extends object> {
     }
   }
 
-  /** Whether the stored version is the unsaved record. Another process's claim would have a later due time. */
+  /** Whether the store has the record of the failed save. A claim by another process has a later due time. */
   async #wasSaved(): Promise<boolean> {
     const { collection, id, dueAt } = this.#item
     const [unsaved, item] = [this.#unsaved, await this.#kind.store.getItem(collection, id)]
@@ -156,7 +156,7 @@ export class Jobs<T extends object> {
     return items.map((item) => new Job(this.#kind, item))
   }
 
-  /** Claims a job, even from another holder, unless `decide` returns null. Retried after a conflict. */
+  /** Claims a job, even from another holder, unless `decide` returns null. Retries after a conflict. */
   async take(
     id: string,
     decide: (before: T | null) => T | null = (before) => before,
@@ -193,8 +193,8 @@ export class Jobs<T extends object> {
 }
 
 /**
- * Works on a job, then releases or finishes it. If it does neither, the job is due when its lease ends. The
- * signal is aborted when the lease is lost or the worker is closed.
+ * Works on a job, then releases or finishes it. A job that is not released or finished is due when its lease
+ * ends. The signal is aborted when the lease is lost or the worker is closed.
  */
 type Work<T extends object> = (job: Job<T>, signal: AbortSignal) => Promise<void>
 

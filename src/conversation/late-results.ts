@@ -25,8 +25,8 @@ export const isUnplaced = (event: Event): event is ToolResultEvent | MessageEven
  * Returns the events to append, with late results on the branches of their calls. A result whose call is not
  * on HEAD's branch is placed on the latest branch where the call is pending, or else on the call's latest
  * branch. HEAD, status, error and call statuses are restored afterwards, because nothing happened on HEAD's
- * branch. Other events keep their order. Events without an id get a derived one, because an update of HEAD
- * may need it. O(log n) per event, O(n) per late result.
+ * branch. Other events keep their order. Events without an id get a derived id, because an update of HEAD may
+ * refer to it. O(log n) per event, O(n) per late result.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
@@ -100,7 +100,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
-/** Tip of the latest branch where a call is working; null for HEAD's branch, undefined for none. O(n). */
+/** Tip of the latest branch where a call is working; null for HEAD's branch, undefined for no branch. O(n). */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
   const callId = action === undefined ? null : callIdOf(action)

@@ -92,7 +92,7 @@ export class Replica {
   readonly blobs: BlobMode
   readonly #read: Read
   #state: State
-  /** Creation time: another time means another conversation under the same id. */
+  /** Creation time. If the record has another creation time, the id belongs to another conversation now. */
   #createdAt: string
   #savedAt: number
   /** Log length at the last attempt to save a snapshot, even if it failed. */
@@ -357,7 +357,7 @@ export class Replica {
     }
   }
 
-  /** Decides. If a decision is empty or throws, decides again unless the state was already the latest. */
+  /** Calls `decide`. If it throws or returns no events, calls it again, unless the state was already the latest. */
   async #decideLatest(decide: Decision): Promise<readonly Event[]> {
     for (;;) {
       let failure: { readonly error: unknown } | null = null

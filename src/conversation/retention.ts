@@ -70,7 +70,7 @@ export async function deleteConversations(
   if ('ids' in filter) return deleteEach(engine, selectRecords(engine.store, filter), options)
   const query = queryOf(filter)
   if (Object.keys(query).length === 0) invalidArgument('filter', 'needs `ids`, `owner`, `tags` or `before`')
-  // Ordered by creation time, so that no change moves a conversation to another page.
+  // Ordered by creation time, so that a conversation that changes does not move to another page.
   return deleteEach(engine, allConversations(engine.store, { ...query, order: 'created_at' }), options)
 }
 
@@ -110,7 +110,7 @@ async function deleteEach(
   return report
 }
 
-/** Removes expired conversations. Returns null if another process does so already: one process is enough. */
+/** Removes expired conversations. Returns null if another process is already removing conversations. */
 export async function applyRetention(
   engine: EngineContext,
   options: RetentionOptions,

@@ -88,7 +88,7 @@ export function stampEvents(
   return decodedLists.has(events) ? decodedList(stamped) : stamped
 }
 
-/** Stamps only the events that are not in the store; null if the store has none of their ids. */
+/** Stamps only the events that are not in the store. Returns null if the store has none of the events' ids. */
 export async function stampUnknown(
   store: Store,
   conversationId: string,

@@ -159,7 +159,7 @@ export async function* subscribeTree(
         const { fact, id } = item
         const event = isQuarantined(fact) ? null : fact
         if (id !== null && event?.kind === 'ActionEvent') from.actions.add(id)
-        // The subagent of a call with a result may have ended already.
+        // If the call already has a result, its subagent may have ended.
         const isEnd = event !== null && (isToolResult(event) || completionOf(event) !== null)
         if (from.isCaughtUp && isEnd) await findChildren(from)
       }

@@ -6,9 +6,9 @@ import type { MessageUnit, Unit } from '../view/units.ts'
 import type { View } from '../view/view.ts'
 
 /**
- * Whether the turn has ended: no call is pending, no condensation is requested, and the view ends with a
- * final reply or a result of the finish tool. Later system prompts and blank messages are ignored. Any other
- * message needs a reply, even one from the environment. O(size of the ignored units).
+ * Whether the turn has ended: no call is pending, no condensation is requested, and the view ends with a final
+ * reply or a result of the finish tool. Later system prompts and blank messages are ignored. Any other later
+ * message needs a reply, even a message from the environment. O(size of the ignored units).
  */
 export function isTurnOver(branch: Branch): boolean {
   return isReplied(branch) && !branch.view.unhandledCondensationRequest
@@ -44,7 +44,7 @@ export const isBranchEmpty = (branch: Branch): boolean =>
 
 /**
  * Whether the branch had a user message, but its view has only system prompts and environment messages. A run
- * then calls no model. O(units).
+ * then does not call the model. O(units).
  */
 export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   if (lastUserMessage === null) return false

@@ -359,7 +359,7 @@ const withStrings = (
     return mapStrings(message, (text) => strings.get(text) ?? text) as JsonObject
   })
 
-/** Whether a message repeats the branch's latest one, as `sendMessage()` of the AI SDK does after an error. */
+/** Whether a message is the branch's latest user message, which `sendMessage()` of the AI SDK repeats on errors. */
 function isLatest({ branch: { lastUserMessage } }: State, { id, llm_message }: MessageEvent): boolean {
   const content = lastUserMessage?.event.llm_message.content ?? []
   return lastUserMessage?.id === id && canonicalJson(content) === canonicalJson(llm_message.content ?? [])

@@ -16,7 +16,7 @@ import { type LoggedEvent, toLogged } from '../logged-event.ts'
 interface Progress {
   /** How far the shard was read, as a cursor of the feed; null at the start. */
   readonly cursor: string | null
-  /** The handler must first receive a reset: the shard is read again from its start. */
+  /** The shard is read again from its start, so the handler must receive a reset before any other item. */
   readonly reset?: true
 }
 

@@ -134,7 +134,7 @@ async function keepTextSoFar(
   )
 }
 
-/** Returns the appends of events: first the events before the reply, then the reply with its calls. */
+/** Divides events into appends: first the events before the reply, then the reply with its calls. */
 function appendsOf(yielded: readonly Event[]): readonly (readonly Event[])[] {
   const start = yielded.findIndex(isOfReply)
   return start <= 0 ? [yielded] : [yielded.slice(0, start), yielded.slice(start)]
@@ -213,7 +213,7 @@ function withConsequences(run: RunContext, state: State, events: readonly Event[
   const { status } = after.header
   // The status stays `paused`, even if the reply in flight would set it to `running`.
   if (before === 'paused' && status === 'running') return [...events, statusUpdate('paused')]
-  // Not finished while a call is pending, a message is unread, or a Stop hook may object.
+  // The turn is not finished while a call is pending, a message is unread, or a Stop hook may object.
   const mayContinue = !isTurnOver(after.branch) || run.hooks.some(({ on }) => on === 'Stop')
   return before !== 'finished' && status === 'finished' && mayContinue
     ? [...events, statusUpdate('running')]

@@ -87,8 +87,8 @@ function wasRefused({ log }: State): boolean {
 const MAX_EMPTY = 3
 
 /**
- * The error that ends a run after a step, or null. A paused reply is no error, because the model can continue
- * it. Truncated calls are not errors either, because the model is notified. O(events).
+ * Returns the error that ends a run after a step, or null. A paused reply is no error, because the model can
+ * continue it. Truncated calls are not errors either, because the model is notified. O(events).
  */
 export function errorAfter({ events, outcome }: StepOutput): ConversationErrorEvent | null {
   const end = outcome ?? recordedEnd(events)

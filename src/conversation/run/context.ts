@@ -114,6 +114,6 @@ async function recordErrors<T>(
 export const mustStop = (run: RunContext, { header: { status } }: State): boolean =>
   run.signal.aborted || status === 'paused' || status === 'deleting'
 
-/** Ids of the calls whose start would be in the log. Without a record of its start, such a call has not started. */
+/** Ids of the calls whose start the log would record. Without this record, the call has not started. */
 export const unstarted = ({ newCallIds, inherited }: RunContext): ReadonlySet<string> =>
   new Set([...newCallIds, ...inherited])

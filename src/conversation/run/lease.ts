@@ -72,7 +72,7 @@ export async function holdLease(
     lost: lost.signal,
     async release() {
       await endRenewal()
-      // If the store is unreachable, the lease expires later. The result of the run must not depend on that.
+      // If the store is unreachable, the lease expires later. The run's result must not depend on the release.
       if (!lost.signal.aborted) await store.releaseLease(lease).catch(() => undefined)
     },
     async abandon() {
@@ -100,7 +100,7 @@ export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 export const recordsStarts = (owner?: string | null): boolean =>
   owner?.replace(BRIEF, '').startsWith(RUN) === true
 
-/** Maximum number of waits for a brief lease. After all waits (about 2 s), its owner is probably dead. */
+/** Maximum number of waits for a brief lease. After all waits (about 2 s), the lease's owner is probably dead. */
 const MAX_WAITS = 50
 
 async function acquire(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {

@@ -206,7 +206,7 @@ export async function runLoop(
   const { from = log.entries.length } = options
   // If the status is still `running` when this run holds the lease, the run that set it is dead.
   let lost = header.status === 'running' ? (await store.getLease(replica.id))?.owner : undefined
-  // The same holds for a run that died while this one waited for it.
+  // If another run held the lease and died while this run waited, the same applies.
   const first = wait
     ? await awaitLease(store, replica, owner, leaseTtl, signal, (other) => void (lost = other))
     : await holdLease(store, replica.id, owner, leaseTtl)
@@ -256,8 +256,8 @@ async function nextLease(
 }
 
 /**
- * Waits until `isQuiet` returns false or the signal is aborted. Returns true earlier if the process that
- * works on a call has died: a live process renews the call's job before it expires.
+ * Waits until `isQuiet` returns false or the signal is aborted, then returns false. Returns true earlier if
+ * the process that works on a call has died: a live process renews the job of the call before the job is due.
  */
 async function waitForWork(
   store: Store,
@@ -333,7 +333,7 @@ async function runUnderLease(
     for (; seen < log.entries.length; seen += 1) {
       if (log.entries.get(seen)?.event?.kind === 'InterruptEvent') interrupted.abort()
     }
-    // This run must not append to another log than the one it began with.
+    // If the log is deleted or replaced, this run must not append to the new log.
     if (header.status === 'deleting' || replica.epoch !== epoch) interrupted.abort()
   }
   let interrupting: Promise<unknown> = Promise.resolve()
@@ -490,7 +490,7 @@ async function callLatest(run: RunContext, state: State): Promise<void> {
   }
 }
 
-/** Returns false if there is nothing to run, or if a pause or interrupt followed the request for the run. */
+/** Starts the run. Returns false if there is nothing to run, or if a pause or interrupt followed its request. */
 async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
     const { status } = state.header
@@ -608,7 +608,7 @@ function errorName(error: unknown): string {
   return typeof name === 'string' ? name.toWellFormed() : 'Error'
 }
 
-/** Pending calls that need no confirmation. If the policy throws, the pending calls that have started. */
+/** Returns the pending calls that need no confirmation. If the policy throws, returns those that have started. */
 function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
   const open = openCallsOf(state)
   try {

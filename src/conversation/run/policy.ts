@@ -2,10 +2,10 @@ import { BUILT_IN_TOOLS } from '../../event/kinds.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
 
-/** Whether a user must approve a call. `reply` has all calls of the same reply, with or without a result. */
+/** Whether a user must approve a call. `reply` has all calls of the same reply, even calls with a result. */
 export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boolean
 
-/** In ascending order. */
+/** Risks in ascending order. */
 const RISKS: readonly unknown[] = ['LOW', 'MEDIUM', 'HIGH']
 
 /**
