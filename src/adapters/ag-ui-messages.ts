@@ -95,7 +95,7 @@ export function messageEventOf(
 ): Event | null {
   const { id, role, content, toolCallId } = message
   if (role === 'user' && typeof id !== 'string')
-    throw invalid('Each user message must have a string `id`. A message that is sent again keeps its id.')
+    throw invalid('Each user message must have a string `id`. Keep the id when the message is sent again.')
   if (role === 'user' && typeof id === 'string' && findEvent(state, id) === undefined)
     return {
       kind: 'MessageEvent',

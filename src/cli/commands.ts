@@ -373,7 +373,7 @@ export const COMMANDS = {
       if (Object.keys(criteria).length === 0)
         fail('delete needs a criterion, such as --conversation ID or --owner ID')
       const keys = (criteria.tag ?? []).flatMap(Object.keys)
-      if (new Set(keys).size < keys.length) fail('--tag can be used only once with the same key')
+      if (new Set(keys).size < keys.length) fail('two --tag options have the same key: use each key once')
     },
     more: [
       'Deletes each conversation that meets all criteria, with its subagents: their events, snapshots, leases, full-text index entries, and everything that a service stores for them. --before TIME means last changed before TIME; --older-than DAYS means not changed for DAYS days. Needs --yes, or --dry-run, which changes nothing.',

@@ -161,5 +161,5 @@ async function reserve({ output, kind, force }: Target): Promise<boolean> {
   const names = kind === 'directory' ? await readdir(output) : []
   const foreign = names.find((name) => !WRITTEN.includes(name))
   if (foreign === undefined) return false
-  throw new FileError('exists', `contains ${foreign}, which is not part of an export; use another path`)
+  throw new FileError('exists', `contains ${foreign}, which is not a file of an export; use another path`)
 }

@@ -38,7 +38,7 @@ const SYSTEM_ERRORS: Readonly<Record<string, readonly [code: string, message: st
   EDQUOT: FULL,
 }
 
-const DAMAGED = 'is compressed with zstd, and is damaged or has several frames; unpack it first'
+const DAMAGED = 'is a zstd file that is damaged or has several frames; unpack it with `zstd -d`'
 const TOO_LONG = 'a line, or a single JSON document, has more than 536,870,888 characters; split it'
 
 export const codeOf = (error: unknown): string =>

@@ -216,7 +216,7 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
   if (event?.kind !== 'MessageEvent' || event.source !== 'user') {
     throw new ColloquyError(
       'unknown_event',
-      `Event ${JSON.stringify(messageId)} is not a user message. Pass the id of one.`,
+      `Event ${JSON.stringify(messageId)} is not a user message. Pass the id of a user message.`,
       { event_id: messageId },
     )
   }
@@ -280,8 +280,8 @@ function checkCalls(
   if (!Array.isArray(actionIds)) invalidArgument('actionIds', 'must be a list of ids')
   const unknown = new Set(actionIds)
   const requested = open.filter(({ id }) => unknown.delete(id))
-  const why = 'is not the id of a pending ActionEvent on this branch. Read the pending calls again'
-  for (const id of unknown) throw unknownCall(id, why)
+  const message = 'is not the id of a pending ActionEvent on this branch. Read the pending calls again'
+  for (const id of unknown) throw unknownCall(id, message)
   return requested
 }
 

@@ -525,7 +525,7 @@ export function wholeEvent(entry: Entry): Event | null {
   if (hasReferences(entry))
     throw new ColloquyError(
       'evicted',
-      'The event in memory has references in place of long strings. Read it with `conversation.read`.',
+      'The event in memory has references in place of long strings. Read the event with `conversation.read`.',
     )
   return loadedEvent(entry, EVENT_KINDS)
 }

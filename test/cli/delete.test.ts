@@ -172,7 +172,7 @@ describe('delete', () => {
     [['--db', 'x.db', '--tag', 'a-b:c', '--yes'], '--tag must be a key, a colon and a value'],
     [
       ['--db', 'x.db', '--tag', 'a:b', '--tag', 'a:c', '--yes'],
-      '--tag can be used only once with the same key',
+      'two --tag options have the same key: use each key once',
     ],
     [['--db', 'x.db', '--before', 'soon', '--yes'], '--before must be a date'],
     [['--db', 'x.db', '--keep-last', '-1', '--yes'], '--keep-last must be'],
@@ -184,7 +184,7 @@ describe('delete', () => {
   })
 
   it.each([
-    [['--conversation', 'a', '--owner', 'ann'], 'and the only criterion'],
+    [['--conversation', 'a', '--owner', 'ann'], 'without other criteria'],
     [['--before', '2999-01-01', '--keep-last', '1'], 'before'],
   ])('rejects %j and deletes nothing', async (criteria, message) => {
     const file = await database()

@@ -384,7 +384,7 @@ describe('a zstd-compressed file', () => {
     for (const name of ['cut.jsonl.zst', 'flipped.zst', 'two.zst']) {
       const { code, err } = await colloquy(['replay', pathOf(name)])
       expect(code).toBe(1)
-      expect(err).toContain('is compressed with zstd, and is damaged or has several frames; unpack it first')
+      expect(err).toContain('is a zstd file that is damaged or has several frames; unpack it with `zstd -d`')
     }
   })
 })

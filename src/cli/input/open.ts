@@ -136,7 +136,7 @@ async function openText(extension: string, begun: Begun): Promise<Opened> {
   return { form, pieces: Readable.from([pieces]), sidecarFiles: null }
 }
 
-const MORE_PAGES = 'is one page of events, and more follow; write the items of all pages into one array'
+const MORE_PAGES = 'is one of several pages of events; write the items of all pages into one array'
 
 /** Whether a value is the only or last page of a server's events. @throws FileError for another page. */
 function isPage(value: JsonValue): boolean {

@@ -306,7 +306,7 @@ export function resolveEvent({ state, lines }: Log, typed: string): string | num
   if (others.length > 0) {
     const some = [...ids].slice(0, LISTED_IDS).map(quoted).join(', ')
     const more = ids.size > LISTED_IDS ? ` and ${ids.size - LISTED_IDS} more` : ''
-    throw unknownEvent(typed, `${quoted(typed)} matches ${some}${more}. Type more of the id.`)
+    throw unknownEvent(typed, `${quoted(typed)} matches several ids: ${some}${more}. Type more of the id.`)
   }
   const seq = /^\d{1,9}$/.test(typed) ? lines.indexOf(Number(typed)) : -1
   return seq < 0 ? typed : seq

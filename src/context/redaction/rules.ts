@@ -89,7 +89,7 @@ function checkSecret(text: string, index: number): string {
     throw invalid(`\`secrets[${index}]\` is shorter than ${MIN_SECRET} characters. Use \`patterns\` instead.`)
   if (isPartOfMasks(secret))
     throw invalid(
-      `The text of \`secrets[${index}]\` occurs in a mask such as \`[redacted]\`, so it cannot be masked. Change the secret.`,
+      `The text of \`secrets[${index}]\` occurs in a mask such as \`[redacted]\`, so this secret cannot be masked. Change the secret.`,
     )
   return secret
 }

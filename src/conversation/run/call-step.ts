@@ -43,7 +43,7 @@ export async function callStep(
     // Unconfirmed work would keep its job, and `close` would wait for it.
     if (isOver) work?.confirm(false)
     if (isOver || work === null)
-      throw unknownCall(call.id, 'belongs to a step that has ended. Start work before the step ends')
+      throw unknownCall(call.id, 'belongs to a step that has ended. Start work during the step')
     started.push(work)
     return work
   }

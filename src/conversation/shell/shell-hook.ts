@@ -205,7 +205,7 @@ export function shellHook(options: ShellHookOptions): Hook {
   const { on, command, tools, timeout = TIMEOUT, cwd, env = {} } = options
   if (!HOOK_EVENT_TYPES.includes(on)) invalidArgument('on', `must be one of ${HOOK_EVENT_TYPES.join(', ')}`)
   if (!isCommand(command))
-    invalidArgument('command', 'must be a line for the shell, or a program and its arguments')
+    invalidArgument('command', 'must be a shell command line, or a list of a program and its arguments')
   if (typeof timeout !== 'number' || !(timeout > 0))
     invalidArgument('timeout', 'must be a number of milliseconds above 0')
   const [file, ...args] = typeof command === 'string' ? (['sh', '-c', command] as const) : command

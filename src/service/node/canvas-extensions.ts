@@ -57,7 +57,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
     if (folder !== null && folder !== root && !isInside(installed, folder)) return folder
     throw new HttpProblem(
       400,
-      'The folder for Canvas extensions has no such source. Check `source` and `repo_path`.',
+      'The source is not in the folder for Canvas extensions. Check `source` and `repo_path`.',
     )
   }
   const stage = async (from: string, name: string): Promise<string> => {

@@ -83,7 +83,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     otherwise: { 403: 'The secret exists; its value is not shown', ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
       await secrets.get(name)
-      throw new HttpProblem(403, 'Stored secrets are passed to the agent and never shown.')
+      throw new HttpProblem(403, 'Stored secrets are never shown. Only the agent receives them.')
     },
   }),
   operation('delete /api/settings/secrets/{name}', {

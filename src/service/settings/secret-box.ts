@@ -158,7 +158,7 @@ export class SealedMap {
 
   unknown(): HttpProblem {
     const { noun } = this.#options
-    return new HttpProblem(404, `${noun.charAt(0).toUpperCase() + noun.slice(1)} not found.`)
+    return new HttpProblem(404, `${noun.replace(/^./, (first) => first.toUpperCase())} not found.`)
   }
 
   /** Changes the values; calls `change` again if another process was faster. */

@@ -65,7 +65,7 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
     checkName('id', id)
     const name = `${collection}\n${id}`
     if (named.has(name))
-      invalidArgument('changes', `must not contain an item twice; ${id} of ${collection} is repeated`)
+      invalidArgument('changes', `must not contain item ${id} of collection ${collection} twice`)
     named.add(name)
     if (expected !== null)
       checkInteger('expected', expected, 1, Number.MAX_SAFE_INTEGER, null, invalidArgument)

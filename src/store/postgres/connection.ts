@@ -65,7 +65,7 @@ export class Connection {
     if ((options?.url === undefined) === (options?.client === undefined)) {
       throw new ColloquyError(
         'invalid_argument',
-        'Pass `postgresStore` an object with a `url` or a `client`, not both.',
+        'The options of `postgresStore` must have either `url` or `client`.',
       )
     }
     this.#timeout = checkInteger('timeout', options.timeout, 1, MAX_DELAY, TIMEOUT, invalidArgument)
