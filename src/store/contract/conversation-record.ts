@@ -17,7 +17,7 @@ export interface ConversationRecord {
   readonly metadata: JsonObject
   /** IANA time zone of appended timestamps that contain no zone. Null means UTC. */
   readonly timeZone: string | null
-  /** Id of the conversation that this one was forked from, or whose tool call started it; otherwise null. */
+  /** Id of the conversation from which this one was forked, or whose tool call started this one; else null. */
   readonly parentConversationId: string | null
   readonly sandboxId: string | null
   /** Id of the owner, such as a user id, or null. Same rules as `id`. The store only filters by it. */

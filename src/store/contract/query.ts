@@ -8,7 +8,7 @@ export const MAX_PAGE_SIZE = 100
 
 /**
  * Maximum number of conversations that a query visits for one page. When a query reaches this maximum, its
- * page has a `cursor`, even if it has fewer than `limit` conversations or none.
+ * page has a `cursor`, even if the page has no conversation or fewer than `limit`.
  */
 export const MAX_VISITED = 1_000
 

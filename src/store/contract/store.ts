@@ -317,7 +317,7 @@ export type Wake = (conversationId?: string) => void
 /** Ends a watch; may be called more than once. */
 export type Unwatch = () => void
 
-/** A lease on a conversation. A new lease has a higher generation, and older leases cannot append. */
+/** A lease on a conversation. A new lease has a higher generation. Then holders of older leases cannot append. */
 export interface Lease {
   readonly conversationId: string
   readonly owner: string

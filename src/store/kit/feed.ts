@@ -14,14 +14,14 @@ import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.
 /** The kinds of rows: appended events, a changed record, a deleted conversation. */
 export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 
-/** A row of the feed. Rows keep their positions, so a reader's position is the last row that it has read. */
+/** A row of the feed. Its position never changes, so a reader only remembers the position of its last row. */
 export interface FeedRow {
   readonly position: string
   /** A random number. If a restore puts another row at this position, a reader sees another number. */
   readonly witness: string
   readonly conversationId: string
   readonly change: number
-  /** `from`: position of the first event. `until`: position after the last. In a row without events: 0, 1. */
+  /** `from`: position of the first event. `until`: position after the last event. Without events, 0 and 1. */
   readonly from: number
   readonly until: number
   readonly isThere: boolean

@@ -1,5 +1,5 @@
 /**
- * Appends in one round trip. This store decides which rows to write from its copy of the log. The server
+ * Appends in one round trip. This store uses its copy of the log to decide which rows to write. The server
  * writes them only if the copy is current. If not, it returns the log's row, and the store decides again.
  */
 
@@ -76,7 +76,7 @@ const TURN_TIMEOUT = 1_000
 
 const MAX_LINES = 1_000
 
-/** Maximum milliseconds that waiting entries wait for the running call. */
+/** Maximum milliseconds that waiting appends wait for the running call of the SQL function `append`. */
 const CALL_TURN = 50
 
 /** Returns the store's `append`. Concurrent appends share a wait for the disk (design D30). */
@@ -234,9 +234,9 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Sends the waiting entries in one call and answers each. With several entries, the answer for a locked log
-   * is null. A single entry waits for the lock. The next call waits at most {@link CALL_TURN} milliseconds
-   * for this call.
+   * Sends waiting entries, each with appends to one conversation, in one call, and answers each entry. With
+   * several entries, the answer for a locked log is null. A single entry waits for the lock. The next call
+   * waits at most {@link CALL_TURN} milliseconds for this call.
    */
   async function sendShared(): Promise<void> {
     let isCounted = true

@@ -302,9 +302,9 @@ export function* settleFeed(schema: string): Work<void> {
 }
 
 /**
- * Trims the feed. Each call of `trim` continues where the previous call stopped. In each shard, a row with
- * the moment -1 records the last removed deletion: `witness` and `number` are the deletion's moment and
- * position.
+ * Returns the trimmer of the feed. Each call of `trim` continues where the previous call stopped. In each
+ * shard, a row with the moment -1 records the last removed deletion: `witness` and `number` are the
+ * deletion's moment and position.
  */
 export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   let from: readonly SqlValue[] = [0, 0, 0]

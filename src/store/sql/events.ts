@@ -251,7 +251,7 @@ export function eventReads(d: Dialect) {
       .slice(0, limit)
   }
 
-  /** Finds a path's events in a log where a time is earlier than the preceding one. Reads all branches. */
+  /** Finds a path's events in a log where a time is earlier than the time before it. Reads all branches. */
   function* findOnPath(
     query: WalkQuery,
     segments: readonly SegmentRow[],

@@ -446,7 +446,7 @@ const IS_BEHIND = `SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 A
 const FEED_EVENTS = `SELECT ${EVENT_COLUMNS}, e.number FROM json_each(?) AS listed
   CROSS JOIN colloquy_event AS e ON e.number = listed.value`
 
-/** Trims the feed. Each call of `trim` continues where the previous call stopped. */
+/** Returns the trimmer of the feed. Each call of `trim` continues where the previous call stopped. */
 export function feedTrimmer(keep: number): FeedTrimmer {
   let from = 0
   const findEnd = function* (): Work<number> {

@@ -126,8 +126,8 @@ const MAX_LOGS = 1_000
 /**
  * Returns a store in SQLite: a file, `:memory:`, or an open database of `node:sqlite`, better-sqlite3 or
  * bun:sqlite. Several processes can share a file. The first call opens the file and creates the `colloquy_…`
- * tables; the database can have other tables too. After `store_unavailable`, the next call opens a file
- * again.
+ * tables; the database can have other tables too. If the store is a file, the next call after
+ * `store_unavailable` opens the file again.
  *
  * An open database belongs to the store until `close`, which leaves it open. The store switches it to
  * write-ahead logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, the

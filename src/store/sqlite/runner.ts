@@ -63,8 +63,8 @@ export class Runner {
   }
 
   /**
-   * Runs a writing unit of work in order, and resolves when it is durable. Waiting writes share a commit
-   * (design D30), except a write with `isAlone`.
+   * Runs writing units of work in the order of the calls. Resolves when the unit is durable. Waiting writes
+   * share a commit (design D30), except a write with `isAlone`.
    */
   readonly write = <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> =>
     new Promise((resolve, reject) => {

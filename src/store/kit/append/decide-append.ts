@@ -19,9 +19,9 @@ import { instantIn } from '../query/time-zone.ts'
 
 /**
  * A series of entries, each the parent of the next. ConversationStateUpdateEvents cannot be HEAD. An entry
- * that can be HEAD continues its parent's lane if the parent is the latest such entry of the log. Every other
- * entry opens a lane. So between two consecutive entries of a lane, the log has only state updates, each with
- * a lane of its own, and entries outside the tree.
+ * that can be HEAD continues its parent's lane if the log's latest entry that can be HEAD is the parent.
+ * Every other entry opens a lane. So between two consecutive entries of a lane, the log has only state
+ * updates, each with a lane of its own, and entries outside the tree.
  */
 export interface Lane {
   readonly lane: number
