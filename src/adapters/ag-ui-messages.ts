@@ -116,7 +116,7 @@ function postedContent(content: JsonValue | undefined): Content[] {
   return (Array.isArray(content) ? content : []).filter(isObject).map(postedPart)
 }
 
-/** Converts a part of a message. A file becomes an AI SDK file part, unless it has the form of another grammar. */
+/** Converts a message part. A part in a grammar's form is unchanged; any other file becomes an AI SDK file part. */
 function postedPart(part: JsonObject): Content {
   const { text } = part
   if (typeof text === 'string') return { text }

@@ -194,7 +194,7 @@ export const agUiResponse = (conversation: Conversation, options: AgUiOptions): 
  * pass the returned value to `agUiResponse` as `input`. O(input), and with `state` O(state updates since the
  * last change of the shared state).
  * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` if `resume` names an unknown
- *   call, or a call with a different decision.
+ *   call, or a call that already has another decision.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

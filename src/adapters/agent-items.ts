@@ -1,4 +1,4 @@
-/** Converts items of the OpenAI Agents SDK to events that keep them, and events without such items to items. */
+/** Converts items of the OpenAI Agents SDK to events that keep them. Converts other writers' events to items. */
 
 import type { AgentInputItem } from '@openai/agents-core'
 import { isObject, without } from '../event/json.ts'
@@ -196,7 +196,7 @@ function toWire(item: AgentInputItem): object | null {
   }
 }
 
-/** Returns the content of an item. Files get a form that every grammar can express, if there is one. */
+/** Returns the content of an item. A file gets a form that every grammar can express, if such a form exists. */
 function itemContent(value: unknown): Content[] {
   if (typeof value === 'string') return [{ text: value }]
   const parts = Array.isArray(value) ? value : value === undefined ? [] : [value]

@@ -1,4 +1,4 @@
-/** The entry `colloquy/claude-agent`: a session store of the Claude Agent SDK that keeps each session in a conversation. */
+/** The entry `colloquy/claude-agent`: a Claude Agent SDK session store, with a conversation for each session. */
 
 import { foldSessionSummary } from '@anthropic-ai/claude-agent-sdk'
 import type { SessionKey, SessionStore, SessionStoreEntry } from '@anthropic-ai/claude-agent-sdk'
@@ -119,7 +119,7 @@ export function sessionStore(options: { readonly store: Store }): Required<Sessi
       await store.updateConversation(id, { title: transcript.title })
   }
 
-  /** Appends side chains, and records in each subagent's conversation the call that opened it. */
+  /** Appends side chains, and records in each subagent's conversation the call that opened the subagent. */
   const appendSubagents = async ({ sides, subagents }: Transcript, key: SessionKey): Promise<void> => {
     for (const [name, events] of sides) {
       if (events.length === 0) continue

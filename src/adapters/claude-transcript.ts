@@ -188,7 +188,7 @@ function entryOf(id: string, entries: readonly SessionStoreEntry[]): SessionStor
 
 const replyIn = (entry: SessionStoreEntry | undefined): unknown => objectOf(entry?.['message'])['id']
 
-/** Returns entries for other writers' events: their messages as a model receives them, without reasoning. */
+/** Returns entries for other writers' events: the messages that a model would receive, without reasoning. */
 function entriesOfOthers(
   events: readonly Event[],
   { projectKey, sessionId }: SessionKey,

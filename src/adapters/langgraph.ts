@@ -54,8 +54,8 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   readonly #items: Items
   readonly #values: ChannelValues
   /**
-   * Checkpoints that this saver saw as the latest. A `put` after one of them fails if the thread has since
-   * moved to another checkpoint.
+   * Checkpoints that were the latest when this saver read or wrote them. A `put` after such a checkpoint
+   * fails if the thread has since moved to another checkpoint.
    */
   readonly #latest = new LRUCache<string, true>({ maxSize: 100_000, sizeCalculation: () => 1 })
 

@@ -1,4 +1,4 @@
-/** The entry `colloquy/openai-agents`: a session of the OpenAI Agents SDK that keeps its items in a conversation. */
+/** The entry `colloquy/openai-agents`: a session of the OpenAI Agents SDK, with its items in a conversation. */
 
 import type { AgentInputItem, SessionHistoryRewriteAwareSession } from '@openai/agents-core'
 import type { SessionHistoryTransactionAwareSession } from '@openai/agents-core'
@@ -26,7 +26,7 @@ const OPERATION = 'openai_agents.operation'
 
 const CLEARED = 'openai_agents.cleared'
 
-/** Items of an event, a reply, or other writers' adjacent events. Removing them moves HEAD to `parentId`. */
+/** Items of an event, a reply, or other writers' adjacent events. Removing the items moves HEAD to `parentId`. */
 interface Segment {
   readonly parentId: string | null
   readonly items: readonly AgentInputItem[]

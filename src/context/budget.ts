@@ -12,7 +12,7 @@ export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
 /** Options of `fitToBudget`. */
 export interface FitOptions extends Permissions {
-  /** Number of events at the start of the view that always stay, rounded up to a cut point. Default: 0. */
+  /** Number of events that always stay at the start of the view, rounded up to a cut point. Default: 0. */
   readonly keepFirst?: number
   /** Returns the messages whose tokens are counted. Default: `toMessages`. */
   readonly write?: WriteMessages

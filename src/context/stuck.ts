@@ -54,7 +54,7 @@ export function stuckDetector(options: StuckOptions = {}): StuckDetector {
   })
 }
 
-/** The loop of a stuck branch, and the events that prove it. */
+/** The loop of a stuck branch, and the events that prove the loop. */
 export interface StuckVerdict {
   readonly pattern: StuckPattern
   /** Ids of the events of the repeated steps, in the order of the view. */

@@ -73,7 +73,7 @@ function decodeFrozen(value: JsonValue): Decoded {
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
-/** Decodes a stored event. Unknown fields and ids that a list repeats stay in the event, and cause warnings. */
+/** Decodes a stored event. Keeps unknown fields and ids that occur twice in a list, and warns of them. */
 export function decodeStored(value: JsonValue): Decoded {
   const decoded = decodeJson(value)
   if (decoded.ok || !decoded.issues.every(isSurplus)) return decoded

@@ -35,7 +35,7 @@ export type ErrorCode =
 export class ColloquyError extends Error {
   override readonly name = 'ColloquyError'
   readonly code: ErrorCode
-  /** What the error is about, such as the `id`, `field` or `version`; the keys depend on the code. */
+  /** Data about the error, such as an `id`, `field` or `version`. The field names depend on `code`. */
   readonly data: Readonly<Record<string, unknown>>
 
   constructor(

@@ -6,7 +6,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns the result of `read`, or `otherwise` if it throws. */
+/** Returns the result of `read`, or `otherwise` if `read` throws. */
 export function attempt<T>(read: () => T, otherwise: T): T {
   try {
     return read()

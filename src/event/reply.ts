@@ -35,8 +35,8 @@ export interface ReplyRecord {
   readonly grammar?: GrammarName
   readonly model?: string
   /**
-   * The requested model. Recorded only if the reply has parts that no other model accepts, and the response
-   * names no model or another model. Names that differ only in a date count as the same model.
+   * The requested model. Recorded only if the reply has parts that no other model accepts, and if the
+   * response names another model or none. Names that differ only in a date count as the same model.
    */
   readonly requested_model?: string
   /** Digest of the request's system prompt and messages. `prefix` and `tools` exist only if a part is signed. */

@@ -1,4 +1,4 @@
-/** Incremental SHA-256: the runtime's hash if it has a synchronous one, otherwise a hash in JavaScript. */
+/** Incremental SHA-256: the runtime's hash function if it has a synchronous one, else a function in JavaScript. */
 
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex } from '@noble/hashes/utils.js'

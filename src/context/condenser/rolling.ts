@@ -28,7 +28,7 @@ export interface CondensationLimits extends Permissions {
   readonly count?: CountTokens
   /** Returns the messages whose tokens are counted. Default: `toMessages`. */
   readonly write?: WriteMessages
-  /** Number of events at the start of the view that stay, rounded up to a cut point. Default: 2. */
+  /** Number of events that stay at the start of the view, rounded up to a cut point. Default: 2. */
   readonly keepFirst?: number
   /**
    * Minimum share of the view's events, above 0 and below 1, that an optional condensation must forget.
@@ -69,8 +69,8 @@ export interface Summary {
 }
 
 /**
- * Writes a summary, usually by sending `request.prompt` to a model. If it throws or the summary is too long,
- * the condenser calls it again with less text, up to `retries` times.
+ * Writes a summary, usually by sending `request.prompt` to a model. If the function throws or the summary is
+ * too long, the condenser calls the function again with less text, up to `retries` times.
  */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 

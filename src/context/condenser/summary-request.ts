@@ -14,8 +14,8 @@ export interface SummaryRequest {
   readonly previousSummary: string | null
   readonly events: readonly SummaryEvent[]
   /**
-   * Maximum tokens of the summary; null without a token limit. A summary that fills the request would require a
-   * condensation at the next step, so this is at most half of the tokens that the kept events leave.
+   * Maximum tokens of the summary; null without a token limit. A summary that fills the request would require
+   * a condensation at the next step, so `maxTokens` is at most half of the tokens that the kept events leave.
    */
   readonly maxTokens: number | null
   /** 0 for the first attempt, then 1 more for each failure. */

@@ -9,7 +9,7 @@ interface SecretForm {
    * as one expression.
    */
   readonly trigger: RegExp
-  /** The match is masked or, if it has a group named `secret`, only this group. */
+  /** If the pattern has a group named `secret`, only this group is masked. Otherwise the whole match is masked. */
   readonly pattern: RegExp | Finder
 }
 

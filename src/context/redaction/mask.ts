@@ -41,7 +41,7 @@ export const unmasked = (text: string): string =>
 
 export const maskObject = (mask: string): string => JSON.stringify({ redacted: mask })
 
-/** Whether a text is part of the fixed text of masks, so that it could never be masked. */
+/** Whether a text is part of the fixed text of masks. Such a secret would still be readable in each mask. */
 export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 

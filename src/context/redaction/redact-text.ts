@@ -24,7 +24,7 @@ interface TextOptions {
   readonly bytes?: boolean
 }
 
-/** Redacts a text. Masks all of it if its masks keep creating matches, so that redaction is idempotent. */
+/** Redacts a text. If masks keep creating new matches, masks the whole text, so that redaction is idempotent. */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
   // In bytes of a file, patterns would match by chance. Literal secrets do not.
@@ -53,7 +53,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** Returns an encrypted text; null if it contains a literal secret, because a mask would make it useless. */
+/** Returns an encrypted text; null if it contains a literal secret, because a mask would make the text useless. */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 

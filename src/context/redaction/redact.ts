@@ -102,8 +102,8 @@ function treatmentOf(key: string, parent: Treatment | undefined): Treatment | un
 }
 
 /**
- * Masks thinking blocks. A provider accepts them only if all are unchanged. So if one has a secret, all lose
- * their signatures, and an encrypted block becomes a mask.
+ * Masks thinking blocks. A provider accepts them only if all are unchanged. So if one block has a secret, all
+ * blocks lose their signatures, and encrypted blocks become masks.
  */
 function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
   const texts = blocks.map((block) => redactedThinking(block, rules))

@@ -47,8 +47,8 @@ const isRegExp = (item: unknown): boolean => Object.prototype.toString.call(item
 /**
  * Compiles rules for `redact`. Without options, the rules mask the well-known forms and the texts of the
  * default fields. O(size of the options).
- * @throws ColloquyError `invalid_rules` for an empty key, an unknown built-in pattern, a pattern that is not a
- *   RegExp, and a secret that is not a string of at least 8 characters or is part of a mask's text.
+ * @throws ColloquyError `invalid_rules` for an empty key, an unknown built-in pattern, a pattern that is not
+ *   a RegExp, and a secret that is part of a mask's text, or is not a string of at least 8 characters.
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * rules.mask('correct horse battery') // '[redacted]'

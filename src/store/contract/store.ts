@@ -388,10 +388,10 @@ export interface AppendOptions {
    * without new events. `tx` is the driver's handle: in SQLite the open database (`DatabaseSync`, or another
    * driver's `Database`), in PostgreSQL the client that holds the transaction.
    *
-   * If it throws, the append fails and changes nothing. It may be called again after a failed commit, so all
-   * effects must be in `tx`. It must not end the transaction. It must not call the store or the conversation,
-   * because both wait until `within` returns. In SQLite it must be synchronous; PostgreSQL awaits it, within
-   * the store's `timeout`.
+   * If `within` throws, the append fails and changes nothing. The store may call `within` again after a
+   * failed commit, so all effects must be in `tx`. `within` must not end the transaction. It must not call
+   * the store or the conversation, because both wait until it returns. In SQLite it must be synchronous; the
+   * PostgreSQL store awaits it, at most for the store's `timeout`.
    * @throws `invalid_argument` if the store has no database, if the PostgreSQL client cannot hold a
    *   transaction, if `within` returns a promise in SQLite, and if `within` ended the transaction, which may
    *   then be committed.

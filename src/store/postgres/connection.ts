@@ -37,10 +37,10 @@ const MAX_PREPARED = 500
 
 /**
  * Planner settings of the store's own pool, for plans that read rows in the order of an index. Each order has
- * an index. But the planner knows only the average length of logs. With many short logs, or no statistics, it
- * would read a long log whole and sort it. A statement that must sort still works. Its estimated cost is then
- * high, which would start the compiler at each call before PostgreSQL 18, so `jit` is off. One generic plan
- * suits all values; a new plan for each call would cost as much as reading a page.
+ * an index. But the planner knows only the average length of logs. With many short logs, or no statistics,
+ * its plans would read a long log whole and sort it. A statement that must sort still works. Its high
+ * estimated cost would start the compiler at each call before PostgreSQL 18, so `jit` is off. One generic
+ * plan suits all values; a new plan for each call would cost as much as reading a page.
  */
 export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `SET enable_${name} = off`)

@@ -50,7 +50,7 @@ export const textValues = ({ seq, time, role, size, line }: TextRow): SqlRow => 
 ]
 
 /**
- * Returns rows as a list without their last column, and that column as one text, which PostgreSQL reads
+ * Returns the rows as a list without the last column, and the last column as one text, which PostgreSQL reads
  * faster. Line feeds separate the values of this text; JSON and indexed lines contain no line feeds.
  */
 export const rowValues = (rows: readonly SqlRow[]): [SqlValue, SqlValue] => [

@@ -149,7 +149,7 @@ export interface Dialect {
     /** The end of the range: excluded in ascending order, included in descending order. */
     readonly end: bigint
   }): Statement & { readonly order: readonly string[] }
-  /** Selects columns of log `l` and of its events `e` in the tree whose ids are in the JSON array `ids`. */
+  /** Selects columns of log `l` and its events `e`: events in the tree with an id in the JSON array `ids`. */
   withIds(columns: string): (conversationId: string, ids: string) => Statement
   /** The table with the kinds and sources of indexed events. */
   readonly kinds: string

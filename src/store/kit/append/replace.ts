@@ -13,8 +13,8 @@ export interface CheckedReplacement extends Replacement {
 
 /**
  * Checks replacements of stored bodies. O(size).
- * @throws `invalid_event`; `invalid_argument` if `after` has another id, kind, source, parent or time, and
- *   for a repeated id.
+ * @throws `invalid_event`; `invalid_argument` if `after` has another id, kind, source, parent or time, or if
+ *   an id is repeated.
  * @example
  * const before = { kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'a secret' }
  * const [replacement] = checkReplacements([{ before, after: { ...before, error: '[erased]' } }])
