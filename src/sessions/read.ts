@@ -30,8 +30,7 @@ const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
 
 /** Explains why no event can contain `value`. An event adds levels of nesting around the value. */
 function whyUnfit(value: JsonValue): string {
-  const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
-  return isNumber
+  return copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
     ? 'JSON with a number that is too large'
     : `JSON nested too deeply for an event, whose maximum is ${MAX_DEPTH} levels`
 }

@@ -270,8 +270,7 @@ function usualEnd(
     }
     const target = Math.floor((trigger === 'request' ? length : limits.maxEvents) / 2)
     // The summary counts as one event.
-    const tail = Math.max(0, target - limits.keepFirst - 1)
-    return blocksBefore(blocks, length - tail)
+    return blocksBefore(blocks, length - Math.max(0, target - limits.keepFirst - 1))
   })
   return Math.max(...ends)
 }

@@ -216,10 +216,14 @@ const DELTAS: DeltaFields = {
   citations: { to: 'citations', as: 'value' },
 }
 
+/** Whether the SDK made this end, because the provider's stream stopped without a reason and without counts. */
+const isMade = (end: RawObject): boolean =>
+  /^(?:other|unknown)$/.test(reasonOf(end)) && !Object.values(objectOf(end['usage'])).some(Number.isFinite)
+
 /**
  * Returns a collector for one step in the `fullStream` of `streamText`. It ignores parts after this step. Its
- * `end` returns the same reply as `fromAiSdk`. Without a `finish-step` part, or with an `abort` part, the
- * reply is `broken_off`; with an `error` part, it is `failed`. O(length).
+ * `end` returns the same reply as `fromAiSdk`. Without a `finish-step` part of the provider, or with an
+ * `abort` part, the reply is `broken_off`; with an `error` part, it is `failed`. O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })
@@ -231,7 +235,7 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
   let finish: RawObject | null = null
   let isAborted = false
   const { all, open, end, find } = itemsByIndex(({ type }) => type, 'tool-call')
-  const isComplete = (): boolean => finish !== null && !isAborted
+  const isComplete = (): boolean => finish !== null && !isAborted && !isMade(finish)
 
   /** Merges an event into its part. The latest non-null metadata wins, as in the SDK. */
   const addEvent = (event: RawObject, type: string, phase: string): readonly StreamingDeltaEvent[] => {

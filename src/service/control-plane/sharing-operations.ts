@@ -65,8 +65,7 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     returns: 'integer',
     async handle({ query }) {
       const id = await sharedId(store, query.conversation_id)
-      const filter = filterOf(id ?? query.conversation_id, query, HIDDEN)
-      return (id === null ? EMPTY_STORE : store).count(filter)
+      return (id === null ? EMPTY_STORE : store).count(filterOf(id ?? query.conversation_id, query, HIDDEN))
     },
   }),
   sharedOperation('get /api/shared-events', {

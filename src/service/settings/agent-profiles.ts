@@ -208,8 +208,7 @@ export const agentProfileOperations = ({ agentProfiles, profiles, settings }: Se
       const { llm_profile_ref: ref } = summaryOf(profile)
       const applied = typeof ref === 'string' && (await profiles.all()).has(ref)
       await settings.change({ active_agent_profile_id: profile.id, ...(applied && { active_profile: ref }) })
-      const message = 'The agent profile was activated.'
-      return { id: profile.id, message, agent_settings_applied: applied }
+      return { id: profile.id, message: 'The agent profile was activated.', agent_settings_applied: applied }
     },
   }),
   operation(`post ${BASE}/{name}/materialize`, {
