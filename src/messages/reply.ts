@@ -405,7 +405,7 @@ export function endingBy(endings: Endings, reason: string, detail: unknown = nul
 
 /** A reply as events, which a step yields unchanged. */
 export interface Reply {
-  /** The events to append together, without ids. Empty if a broken-off or failed reply has no content. */
+  /** The events to append together, without ids. Empty if a failed reply has neither content nor token counts. */
   readonly events: readonly (ActionEvent | AgentErrorEvent | MessageEvent | ObservationEvent)[]
   readonly outcome: ReplyOutcome
 }
@@ -527,7 +527,9 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
   const { reasoning = '', ending } = raw
   const id = stringOf(raw.id)
   const isBroken = ending?.type === 'failed' || ending?.type === 'broken_off'
-  if (isBroken && reasoning === '' && !raw.parts.some(isVisible)) return { events: [], outcome: ending }
+  const isCounted = isObject(raw.usage) && shortUsage(raw.usage as JsonObject).tokens !== undefined
+  const isKept = reasoning !== '' || isCounted || raw.parts.some(isVisible)
+  if (isBroken && !isKept) return { events: [], outcome: ending }
   const parts = uniteCalls(raw.parts, limits)
   const calls = parts.filter((part) => part.is === 'call')
   const { items, places } = placeReasoning(parts, calls.length)

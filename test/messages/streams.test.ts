@@ -1097,6 +1097,59 @@ describe('a failed or broken-off reply', () => {
   })
 })
 
+it.each<[string, ReplyCollector, object[]]>([
+  ['Anthropic, cut off', collectAnthropic(), [start]],
+  ['Anthropic, an error', collectAnthropic(), [start, { type: 'error', error: { message: 'Overloaded' } }]],
+  ['Chat', collectOpenAIChat(), [{ choices: [], usage: { prompt_tokens: 5000 } }]],
+  [
+    'Responses',
+    collectOpenAIResponses(),
+    [{ type: 'response.failed', response: { status: 'failed', output: [], usage: { input_tokens: 5000 } } }],
+  ],
+  [
+    'Google',
+    collectGoogle(),
+    [
+      {
+        candidates: [{ finishReason: 'MALFORMED_FUNCTION_CALL' }],
+        usageMetadata: { promptTokenCount: 5000 },
+      },
+    ],
+  ],
+  [
+    'Interactions',
+    collectInteractions(),
+    [
+      {
+        event_type: 'interaction.completed',
+        interaction: { status: 'failed', usage: { total_input_tokens: 5000 } },
+      },
+    ],
+  ],
+  [
+    'Bedrock',
+    collectBedrock(),
+    [{ messageStop: { stopReason: 'malformed_tool_use' } }, { metadata: { usage: { inputTokens: 5000 } } }],
+  ],
+])('a failed or broken-off reply without content has its tokens: %s', (_, collector, events) => {
+  const { outcome, tokens, recorded } = readStream(collector, events)
+  expect(['failed', 'broken_off']).toContain(outcome)
+  expect({ recorded, input: tokens?.[0] }).toEqual({ recorded: outcome, input: 5000 })
+})
+
+it.each([
+  ['without a reason and counts', { finishReason: 'other', usage: { inputTokens: undefined } }, 'broken_off'],
+  ['of version 6', { finishReason: 'unknown', usage: {} }, 'broken_off'],
+  ['with counts', { finishReason: 'other', usage: { inputTokens: 5 } }, 'done'],
+  ['with the reason of the provider', { finishReason: 'other', rawFinishReason: 'eos', usage: {} }, 'done'],
+])('the end of an AI SDK step %s', (_, finish, outcome) => {
+  const events = [
+    { type: 'text-delta', id: '0', text: 'Hel' },
+    { type: 'finish-step', ...finish },
+  ]
+  expect(readStream(collectAiSdk(), events)).toMatchObject({ outcome, text: 'Hel' })
+})
+
 it.each(['constructor', 'toString', '__proto__'])(
   'a delta with the unknown field %s keeps its text',
   (name) => {

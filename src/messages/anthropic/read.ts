@@ -75,11 +75,10 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
         break
       case 'message_delta': {
         message = { ...message, ...withoutEmpty(objectOf(event['delta'])) }
-        const later = objectOf(event['usage'])
         // Some servers first report all input tokens, and at the end only the uncached ones, which can be 0.
-        const { input_tokens, cache_read_input_tokens: cached } = later
+        const { input_tokens, cache_read_input_tokens: cached } = objectOf(event['usage'])
         const isAllCached = input_tokens === 0 && Boolean(cached) && !usage['cache_read_input_tokens']
-        usage = laterUsage(isAllCached ? { ...usage, input_tokens } : usage, later)
+        usage = laterUsage(isAllCached ? { ...usage, input_tokens } : usage, event['usage'])
         isComplete ||= typeof message['stop_reason'] === 'string'
         break
       }
