@@ -272,7 +272,7 @@ function checkAfterStop(
   const after = requestHeadOf(entry.event)
   const requested =
     after === true ? entry.parent : typeof after === 'string' ? findEventIn(log, after) : undefined
-  // A reply that records a HEAD before the pause was in flight. The first reply without a record may be, too.
+  // A reply that records a HEAD before the pause was in flight. The first reply without a record may have been.
   if (isNew === null || after === null || (requested && requested.seq < seq)) return
   replies.add(isNew)
   if (replies.size < 2) return
@@ -519,7 +519,7 @@ function watchConsent(report: Report) {
       const isSettled = (): boolean =>
         header.callStatuses.some(({ action_id, grant }) => action_id === call.id && grant !== 'held')
       if (header.status === 'waiting_for_confirmation') {
-        // Since then, HEAD may have moved to a call that needs no confirmation.
+        // After the wait began, HEAD may have moved to a call that needs no confirmation.
         if (!isSettled() && (wait === null || wait.seq < call.seq || isOpen(wait.branch, call))) {
           const why = `was executed while it waited for confirmation; ${APPROVED_FIRST}`
           report('P7', step.entry, `the call ${quote(call.id)} ${why}`)

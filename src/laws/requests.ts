@@ -18,7 +18,7 @@ import type { LawWatch, LogStep, Report } from './load.ts'
 /** Returns the messages of the model request for a state. */
 export type RequestWriter = (state: State, options: MessageOptions) => readonly NeutralMessage[]
 
-/** Number of requests at the end of the log that are all checked; for earlier requests, see `sampled`. */
+/** Number of latest requests, all of which are checked; for earlier requests, see `sampled`. */
 const LATEST = 6
 
 /**
@@ -142,7 +142,7 @@ function checkSigned(
       return record?.prefix === prefix ? record : null
     }
     const made = madeWith('append') ?? madeWith('replace')
-    // That request left out parts of another model or tool list, which the request above contains.
+    // The model's request left out parts of another model or tool list, but the requests in `tries` have them.
     if (made?.leftOut.some(({ reason }) => reason === 'model' || reason === 'tools') === true) continue
     const wasValid = made !== null
     if (wasValid && changedSince(state, branch)) continue

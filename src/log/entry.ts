@@ -45,7 +45,7 @@ export interface Entry {
   readonly event: Event | null
   /** The line that could not be decoded. Null for an event, and when the body was evicted. */
   readonly quarantined: Quarantined | null
-  /** ISO 8601. An event without a valid time has the previous entry's time; null if no earlier entry has one. */
+  /** ISO 8601. An event without a valid time has the previous entry's time; null if no earlier entry has a time. */
   readonly timestamp: string | null
   /** Whether the entry is in the tree. False for a duplicate id, and for a line without a readable id. */
   readonly inTree: boolean

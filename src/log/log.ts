@@ -14,7 +14,7 @@ export interface LogIndex {
 /** The facts in order, and HEAD (design D6). */
 export interface Log<E extends Entry = Entry> {
   readonly entries: Vector<E>
-  /** Parent of the next event, unless the event names another. Null if HEAD is empty. */
+  /** Parent of the next event, unless the event names another parent. Null if HEAD is empty. */
   readonly head: E | null
   readonly index: LogIndex
 }
@@ -36,7 +36,7 @@ export function logOver<E extends Entry>(columns: ColumnarLog, head: E | null): 
   return { entries: lazyVector(columns.length, leafAt), head, index: newIndex(columns) }
 }
 
-/** Number of entries at the beginning that belong to the columnar log. O(1). */
+/** Number of entries at the log's beginning that belong to the columnar log. O(1). */
 export function columnarLength(log: Log): number {
   return Math.min(log.index.columns?.length ?? 0, log.entries.length)
 }
@@ -78,7 +78,7 @@ export function appendEntry<E extends Entry>(log: Log<E>, entry: E, head: E | nu
     index.ids.add(entry.id, entry.seq)
     if (entry.event?.kind === 'ActionEvent') {
       index.calls.add(entry.event.tool_call_id, entry.seq)
-      // Searching the columnar log would cost more than adding a known response again, which is harmless.
+      // Adding a known response again is harmless, and cheaper than a search in the columnar log.
       if (!hasResponse(log, entry.event.llm_response_id, index.columns?.length)) {
         index.responses.add(entry.event.llm_response_id, entry.seq)
       }

@@ -273,7 +273,7 @@ function balanced<T>(left: Node<T>, right: Node<T>): Node<T> {
   return inner(left, right)
 }
 
-/** Splits a tree into the trees before an index and from it. O(log n). */
+/** Splits a tree into the values before an index and the values from this index on. O(log n). */
 function split<T>(node: Node<T> | null, index: number): readonly [Node<T> | null, Node<T> | null] {
   if (node === null || index <= 0) return [null, node]
   if (index >= node.size) return [node, null]
@@ -290,7 +290,7 @@ function split<T>(node: Node<T> | null, index: number): readonly [Node<T> | null
   return [join(left, before), after]
 }
 
-/** Adds the values from `from` to before `to`. O(log n + values). */
+/** Adds a tree's values from `from` to before `to` to the array `values`. O(log n + values). */
 function addValues<T>(node: Node<T>, from: number, to: number, values: T[]): void {
   if (from >= node.size || to <= 0) return
   if (isBlock(node)) values.push(...node.values.slice(Math.max(0, from), to))

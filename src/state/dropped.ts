@@ -19,7 +19,7 @@ export function listDroppedResultsIn(branch: Branch): DroppedResult[] {
   })
 }
 
-/** Why a result was dropped. O(1), or O(calls with the same tool call id · log n) if `reason` is null. */
+/** Returns why a result was dropped. O(1), or O(calls with the same tool call id · log n) if `reason` is null. */
 export function whyDropped(log: Log, { entry, reason }: DroppedEntry): DropReason {
   const isAbove = (call: Entry): boolean => isOnPathIn(call, entry.parent)
   return reason ?? (findCall(log, toolCallIdOf(entry), isAbove) ? 'duplicate_result' : 'orphan_result')

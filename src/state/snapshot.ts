@@ -200,7 +200,7 @@ export function canReduce(state: State, fact: Fact): boolean {
   if (log.index.columns === null) return true
   const entry = placeFact(log, fact, conversationId)
   const head = headAfter(log, entry).head
-  // The new entry itself needs no loaded state: `reduce` computes it.
+  // The new entry needs no loaded state: `reduce` computes the state after it.
   const isLoaded = (index: typeof head) =>
     index === null || index === entry || !(index instanceof SnapshotEntry) || index.hasBranch
   return isLoaded(entry.parent) && isLoaded(head)

@@ -11,7 +11,7 @@ export interface Checkpoint extends Entry {
 
 /** State of a conversation after an event. Immutable: the header is frozen; types make the rest read-only. */
 export interface State {
-  /** Missing event ids are derived from it (design D15). Empty if the caller passed no id. */
+  /** Missing event ids are derived from this id (design D15). Empty if the caller passed no id. */
   readonly conversationId: string
   readonly header: Header
   readonly log: Log<Checkpoint>

@@ -37,7 +37,7 @@ export const STATUSES: readonly Status[] = Object.freeze([
  */
 export const isStatus = (value: unknown): value is Status => (STATUSES as readonly unknown[]).includes(value)
 
-/** Whether an event is a final reply: a message with text or other output, without calls, not cut short. */
+/** Whether an event is a final reply: a complete message of the agent that has output and no calls. */
 export function isFinalReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message

@@ -20,8 +20,8 @@ interface Line {
 }
 
 /**
- * Returns one JSON line for each event, with its changes to the result of `project` (default: the state): new
- * values in `set`, removed paths in `gone`.
+ * Returns one JSON line for each event, with the event's changes to the result of `project` (default: the
+ * state): new values in `set`, removed paths in `gone`.
  */
 export function recordReplay<S, Kept = unknown>(
   log: readonly (Fact | string)[],

@@ -35,7 +35,7 @@ type From<T> = (written: Written) => T
 
 type Step = From<Fact>
 
-/** Writes the log of these steps. A step that refers to a fact without an id, or to none, uses an unknown id. */
+/** Writes the log of these steps. A step that refers to no fact, or to a fact without an id, uses an unknown id. */
 function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
   const written: Written = { facts: [], ids: [], calls: [], ended: new Set() }
   for (const write of steps) {
@@ -319,7 +319,7 @@ const result = (
 ): fc.Arbitrary<Step> =>
   placed(
     fc.tuple(body, call, name, callId).map(([event, indexOf, nameOf, knownId]) => (written) => {
-      // Read this before the call is marked as ended, because `nameOf` may choose an open call.
+      // Computed before the call is marked as ended, because `nameOf` may choose an open call.
       const action_id = nameOf(indexOf)(written)
       const index = indexOf(written)
       if (index !== null) written.ended.add(index)

@@ -170,7 +170,7 @@ interface ChunkPosition {
   readonly size: number
 }
 
-/** Serializes a chunk. @param reasonOf why a tool result was dropped; null for all other entries */
+/** Serializes a chunk. @param reasonOf returns why a tool result was dropped; null for all other entries */
 export function writeChunk(
   label: Label,
   { first, size }: ChunkPosition,

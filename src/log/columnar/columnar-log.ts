@@ -53,14 +53,14 @@ export class ColumnarLog {
     return this.chunkOf(seq).parent(seq)
   }
 
-  /** The position itself if it can be HEAD, else its nearest ancestor that can; -1 for none. O(1). */
+  /** The position itself if it can be HEAD, else the nearest ancestor that can be HEAD, or -1. O(1). */
   anchor(seq: number): number {
     if (seq < 0) return -1
     const chunk = this.chunkOf(seq)
     return chunk.canBeHead(seq) ? seq : chunk.above(seq)
   }
 
-  /** Reports each position that can be HEAD, and its nearest ancestor that can, or -1. O(length). */
+  /** Reports each position that can be HEAD, with its nearest ancestor that can be HEAD, or -1. O(length). */
   eachPossibleHead(length: number, report: (seq: number, above: number) => void): void {
     for (const chunk of this.chunks) {
       const end = Math.min(chunk.first + chunk.count, length)

@@ -1,6 +1,6 @@
 import { firstIndex } from '../../event/json.ts'
 
-/** Distance between timestamps that are stored in full, so that a lookup reads at most 16. */
+/** Every 16th timestamp is stored in full, so that a lookup reads at most 16 timestamps. */
 const RESTART = 16
 const NO_CODE = 255
 

@@ -4,7 +4,7 @@ import { begin } from './facts.ts'
 
 /** A table of the caller, in the store's database. */
 export interface OwnRows {
-  /** Adds a row, and creates the table if needed. Must be synchronous if the store requires it of `within`. */
+  /** Adds a row, and creates the table if needed. Synchronous if the store requires a synchronous `within`. */
   insert(tx: unknown, text: string): unknown
   list(tx: unknown): readonly string[] | Promise<readonly string[]>
 }

@@ -43,16 +43,16 @@ export type ConformancePart = keyof typeof CASES_BY_CALL
 
 /** The store to test. */
 export interface ConformanceOptions {
-  /** Name of the store, which error messages contain. */
+  /** Name of the store, for error messages. */
   readonly name: string
   /** Opens an empty store; the case closes it. */
   open(): Promise<Store>
   /**
    * Opens the data of an open or closed store again, as a second process or a restart after a crash would.
-   * Without it, the cases that need it are left out. In-memory stores omit it.
+   * In-memory stores omit `reopen`; the cases that need it are then left out.
    */
   reopen?(store: Store): Promise<Store>
-  /** A table in the store's database, to test `within`. Without it, the store must reject `within`. */
+  /** A table in the store's database, to test `within`. Without `rows`, the store must reject `within`. */
   readonly rows?: OwnRows
   /** Maximum milliseconds until a watch calls its callback. Default: 20,000. */
   readonly watchTimeout?: number

@@ -7,7 +7,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { equal, holds } from './assert.ts'
 import { idsOf } from './facts.ts'
 
-/** Returns all pages' items. Fails on a loop, an empty later page, or a short page before the last. */
+/** Returns the items of all pages. Fails on a loop, an empty later page, or a short page before the last. */
 export async function fullPages<T>(
   limit: number,
   page: (cursor: { readonly cursor?: string }) => Promise<Page<T>>,

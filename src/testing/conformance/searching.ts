@@ -447,7 +447,8 @@ export const CURSORS: readonly Check[] = [
       for (const order of ORDERS) {
         const id = await begin(store, `c${i}${order}`, mixed(40, 'p', '01'))
         const query = { conversationId: id, order, limit: 3, ...more }
-        // New events are before, between and after the old ones: offsets would repeat events, times would skip some.
+        // New events are before, between and after the old events. Offsets would repeat events; times would
+        // skip some.
         const batch = (nth: number) =>
           ['00', '01', '02'].flatMap((hour) => mixed(4, `x${nth}-${hour}-`, hour))
         await readsWhileWriting(

@@ -218,7 +218,7 @@ const LEAVES_HEAD: ReadonlySet<DriveCommand['do']> = new Set(['look', 'restart',
 
 /** Milliseconds between two polls. */
 const PAUSE = 2
-/** Unchanged polls after which a conversation is at rest. */
+/** Number of unchanged polls after which a conversation is at rest. */
 const STILL = 12
 
 const AFTER = '\nafter '

@@ -11,7 +11,8 @@ export interface ProviderServer extends FakeProvider {
 }
 
 /**
- * Starts a `fakeProvider` on a free loopback port, for other processes and clients without a `fetch` option.
+ * Starts a `fakeProvider` on a free loopback port, for other processes and for clients without a `fetch`
+ * option.
  * @param model as for `fakeProvider`
  * @example
  * const provider = await providerServer(playTurns([{ says: ['Hello!'] }]))
@@ -22,7 +23,7 @@ export interface ProviderServer extends FakeProvider {
 export async function providerServer(model?: Model): Promise<ProviderServer> {
   const provider = fakeProvider(model)
   const server = createServer((incoming, outgoing) => {
-    // If the provider simulates a lost connection, the real one must break too.
+    // If the provider simulates a lost connection, the real connection must break too.
     pass(provider, incoming, outgoing).catch(() => outgoing.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -11,12 +11,12 @@ import { LawBroken } from '../failure.ts'
 /** Address and credentials of a server, and the WebSocket implementation. */
 export interface ServerClientOptions {
   readonly url: string
-  /** Sends requests. For a server in this process, pass the server's own `fetch`. Default: the global one. */
+  /** Sends requests. For a server in this process, pass the server's own `fetch`. Default: global `fetch`. */
   readonly fetch?: (request: Request) => Response | Promise<Response>
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as `X-Session-API-Key`, and as the first frame of a socket; never in a URL. */
   readonly apiKey?: string
-  /** Default: the global one. */
+  /** Default: the global `WebSocket`. */
   readonly WebSocket?: typeof WebSocket
 }
 
@@ -29,7 +29,7 @@ export interface ServerConversation extends Readonly<Record<string, unknown>> {
   readonly pending_action_ids?: readonly string[]
 }
 
-/** A page of events (interface 2.1). */
+/** A page of events (interface section 2.1). */
 export interface ServerPage {
   readonly items: readonly Event[]
   readonly next_page_id: string | null
@@ -48,7 +48,7 @@ interface EventQuery extends EventFilterQuery {
   readonly limit?: number
 }
 
-/** Query parameters. A list repeats the name; null and undefined are left out. */
+/** Query parameters. A list is sent as several parameters of the same name; null and undefined are left out. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>
 
 interface SentRequest {
@@ -129,7 +129,7 @@ export function serverClient(options: ServerClientOptions) {
     search,
     count: (id: string, query: EventFilterQuery) => get<number>(`${pathTo(id)}/events/count`, { ...query }),
     event: (id: string, eventId: string) => get<Event>(`${pathTo(id)}/events/${encodeURIComponent(eventId)}`),
-    /** Searches the events of a shared conversation; the server requires no key (interface 4.1). */
+    /** Searches a shared conversation's events; needs no API key (interface section 4.1). */
     searchShared: (query: Query) => get<ServerPage>('/api/shared-events/search', query),
     share: (id: string, isPublic: boolean) =>
       send('PATCH', `/api/v1/app-conversations/${encodeURIComponent(id)}`, { body: { public: isPublic } }),
@@ -176,8 +176,8 @@ async function responseTo(
 
 export interface LiveFrame {
   /**
-   * `event`: an event of the log. `delta`, `state`, `caught_up`, `reset`, `error`: a frame that only the
-   * stream has.
+   * `event`: an event of the log. `delta`, `state`, `caught_up`, `reset`, `error`: a frame that is not an event
+   * of the log.
    */
   readonly type: string
   /** Position from which to resume; null if the server does not send it. */
@@ -240,7 +240,7 @@ export function connectSocket(
     wake()
   })
   socket.addEventListener('close', ({ code, reason }) => finish(code, reason))
-  // Some implementations emit only this for a failed connection.
+  // For a failed connection, some implementations emit only this event.
   socket.addEventListener('error', () => finish(1006, 'The connection could not be made, or was lost.'))
   return {
     frames,

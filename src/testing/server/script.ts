@@ -29,8 +29,8 @@ const END = ' END'
 export const scriptOf = (turns: readonly ScriptedTurn[]): string => `${BEGIN}${JSON.stringify(turns)}${END}`
 
 /**
- * Returns the next turn of the latest script: its index is the number of replies after the script. If there
- * is no script, or no turn is left, returns a reply that states this. O(messages).
+ * Returns the next turn of the latest script. The turn's index is the number of replies after the script. If
+ * there is no script, or no turn is left, returns a reply that states this. O(messages).
  */
 export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   const index = messages.findLastIndex(

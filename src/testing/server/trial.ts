@@ -203,7 +203,7 @@ export const messagesOf = (events: readonly Event[], source: string): string[] =
     event.kind === 'MessageEvent' && event.source === source ? [textOf(event.llm_message.content)] : [],
   )
 
-/** Checks that a response has this status, and the body of an error (interface 7). @throws LawBroken. */
+/** Checks a response's status, and that the body is an error (interface section 7). @throws LawBroken. */
 export function holdRefusal({ status, body }: Received, wanted: number, what: string): void {
   const problem = `${what}: expected status ${wanted}, got ${status}: ${JSON.stringify(body)}`
   hold('W1', status === wanted, problem)
@@ -227,7 +227,7 @@ const isIssue = (issue: unknown): boolean => {
 }
 
 const CAPABILITIES = [
-  /** Public search (interface 4.1), which `PATCH /api/v1/app-conversations/{id}` enables. */
+  /** Public search (interface section 4.1), which `PATCH /api/v1/app-conversations/{id}` enables. */
   'sharing',
   /** Messages may have parts of any type, even parts with encrypted content. */
   'parts',
