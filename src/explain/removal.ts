@@ -1,4 +1,4 @@
-/** Finds the condensation, and the id in its list, that removed an event from the view (U5, U6). */
+/** Finds the condensation that removed an event from the view, and the id in its list that caused this (U5, U6). */
 
 import { quote } from '../event/text.ts'
 import type { Condensation } from '../event/types.ts'
@@ -20,8 +20,8 @@ interface Removal {
 }
 
 /**
- * Finds the condensation, on the path to `below`, that removed the subject's unit, and the reason. Null if
- * the unit still exists at `below`, in the view or pending, or if the subject never had a unit.
+ * Finds the condensation on the path to `below` that removed the subject's unit. Returns it with the reason.
+ * Null if the unit still exists at `below`, in the view or pending, or if the subject never had a unit.
  */
 export function findRemoval(subject: Subject, below: Entry): Removal | null {
   const by = firstBetween(subject.entry, below, ({ branch }) => findUnit(branch.view, subject) === undefined)

@@ -40,14 +40,14 @@ export const LONG_LOG = 20_000
 export const findingOptions = (length: number): FindingOptions =>
   length > LONG_LOG ? { grammars: [], secrets: false } : {}
 
-/** An entry of a list of logs. */
+/** What a list of logs shows of each log. */
 export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'parent' | 'call'>
 
 /** Where a page gets its logs. */
 export interface PageSource {
   /**
-   * `page`: from the page itself. `files`: from the command that serves it. `service`: from a service, which
-   * may require a key.
+   * `page`: from the page itself. `files`: from the command that serves the page. `service`: from a service,
+   * which may require a key.
    */
   readonly from: 'page' | 'files' | 'service'
   readonly logs: readonly LogTitle[]

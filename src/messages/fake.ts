@@ -150,7 +150,7 @@ export interface ProviderGrammar {
   readonly stream: (contents: readonly Wire[], about: ReplyAbout) => readonly Wire[]
   /** Field that contains an event's name; null if the stream does not name its events. */
   readonly namedBy: string | null
-  /** Text after the last event. Default: none. */
+  /** Text that the stream sends after its last event. Default: none. */
   readonly last?: string
   /** Number of final events of a stream. They report how the stream ended. */
   readonly ends: number

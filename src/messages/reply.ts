@@ -497,7 +497,7 @@ export const replyPart = {
   }),
 }
 
-/** Key of the outcome of an incomplete stream. It is a symbol, because JSON cannot contain one. */
+/** Property that has the outcome of an incomplete stream. It is a symbol, because JSON cannot contain symbols. */
 export const BROKEN = Symbol('broken')
 
 /** Returns a reader of replies. A response in which all `fields` are missing or empty is read as an error. */

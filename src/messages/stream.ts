@@ -72,8 +72,8 @@ export const newItem = (start: RawObject, order = 0): StreamItem => ({
 })
 
 /**
- * Items of a stream by index. Some servers use one index for several items. The index then refers to the
- * latest item. A delta of another kind, or after the item's end, begins another item.
+ * Collects the items of a stream by index. Some servers use one index for several items. The index then
+ * refers to the latest item. A delta of another kind, or after the item's end, begins another item.
  */
 export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string) {
   const all: StreamItem[] = []

@@ -317,7 +317,7 @@ export interface Line {
   readonly isSide: boolean
   /** Whether the line is a command that the client executed without the model, such as `/exit` or `!ls`. */
   readonly isLocal: boolean
-  /** Whether the user typed the line for the model. False for results and text that the client inserted. */
+  /** Whether the user typed the line for the model. False for results, and for text that the client inserted. */
   readonly isTyped: boolean
 }
 

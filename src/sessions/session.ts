@@ -56,7 +56,7 @@ export interface Session {
   readonly format: SessionFormat
   readonly id: string | null
   readonly title: string | null
-  /** Id of the session that started this session, or from which it was forked. */
+  /** Id of the session that started this session, or from which this session was forked. */
   readonly parentId: string | null
   /** Start time of the session as the file writes it, in ISO 8601; null if the file has no start time. */
   readonly createdAt: string | null

@@ -52,7 +52,7 @@ export interface McpToolOptions {
    * Default: false. If a tool requires tasks, its calls always use tasks.
    */
   readonly tasks?: boolean
-  /** Options of each call and task request, such as `timeout` (the SDK's default is 60 seconds). */
+  /** Options of each `tools/call` and task request, such as `timeout` (the SDK's default is 60 seconds). */
   readonly request?: object
   /** Aborting it aborts the requests for the list of tools. */
   readonly signal?: AbortSignal

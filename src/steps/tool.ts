@@ -153,7 +153,7 @@ export interface StepTool {
 export interface ProviderTool {
   readonly execute?: StepTool['execute']
   readonly repeatable?: boolean
-  /** With `execute`, as in `StepTool`. Otherwise a field for the provider, such as an image's background. */
+  /** If the tool has `execute`: as in `StepTool`. Else a field for the provider, such as an image's background. */
   readonly background?: unknown
   readonly resume?: StepTool['resume']
   readonly parameters?: never

@@ -8,8 +8,8 @@ import type { ReplyAbout, SpokenProvider, Wire } from '../fake.ts'
 import type { ModelPart } from '../model.ts'
 
 /**
- * Key of a call's arguments as raw text. A stream sends this text, and a whole reply sends the arguments as
- * an object.
+ * Property that has a call's arguments as raw text. A stream sends this text, and a whole reply sends the
+ * arguments as an object.
  */
 const ARGUMENT_TEXT = Symbol('written')
 

@@ -44,8 +44,8 @@ class ArgumentPieces {
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
 /**
- * Matches a step of a path. It matches only the start of a quoted step, because a long match could overflow
- * the stack.
+ * Matches a segment of a JSON path. It matches only the start of a quoted segment, because a long match could
+ * overflow the stack.
  */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 

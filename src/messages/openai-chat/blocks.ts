@@ -88,9 +88,7 @@ export const KINDS = {
   annotations: wholePart({ annotations: objects }),
   /** The server deletes audio after a while, and then refuses the id of that audio. */
   audio: { in: 'words', side: 'assistant' },
-  /**
-   * Field in which the reply had its reasoning. `true` replaces the text, which the reply's events contain.
-   */
+  /** Field that contained the reply's reasoning. Stored as `true`, because the reply's events contain the text. */
   reasoning_content: { in: 'part', side: 'assistant' },
   reasoning: { in: 'part', side: 'assistant' },
   /** GitHub Copilot's reasoning, and its signature. */

@@ -74,7 +74,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let usage: JsonObject = {}
   let reason = ''
-  /** Whether usage arrived alone after the answer. Some gateways send it instead of a finish reason. */
+  /** Whether usage arrived alone after the answer. Some gateways send only usage, and no finish reason. */
   let isCounted = false
   /** Whether an answer followed the reasoning, so that the reasoning is complete. */
   let isReasoned = false
@@ -264,7 +264,7 @@ export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, ['choices'], (raw, 
   const reasoning = reasoningText(message)
   const fields: JsonObject = {
     ...moreOf(message, ...KNOWN),
-    // Fields with reasoning. `true` replaces a text that the events have as `reasoning_content`.
+    // Fields with reasoning. A text that the events have as `reasoning_content` is stored as `true`.
     ...Object.fromEntries(
       REASONING.flatMap((field) => {
         const text = message[field]
