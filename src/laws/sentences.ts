@@ -24,7 +24,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   P5: 'A tool result never reaches a call on another branch.',
   P6: "No call is executed twice without a user's approval in between, whichever processes run or claim the conversation, lose their lease or die. The exception is a call whose step allows repetition: while such a call has no result on its branch, it can be executed again in a later run, or after HEAD moved back. Each execution is recorded in the log before it begins.",
   P7: 'No call is executed without an approval if the policy of the conversation or of the run requires one. The policy that is in force when the call starts decides. This policy receives all calls of the reply. Each approval allows one execution.',
-  P8: 'The model is never called while the branch has pending calls. After a final reply, the model is called only if an event with content, such as a message, follows the reply. Only pending calls are executed.',
+  P8: 'The model is never called while the branch has pending calls. After a final reply, the model is called only if the reply is followed in the view by something other than system prompts and blank messages. Only pending calls are executed.',
   P9: 'An interrupt of a run gives every pending call of the branch a tool result, in the batch of the call.',
   P10: 'After `recover()` has recovered a conversation, no call on the branch is pending, and the status is error.',
   P11: 'If an interrupted or invalid call cannot have been executed, its result reports that the call had no effect. If an execution of a call has started, its result never reports this.',
