@@ -2,6 +2,7 @@ import {
   actionKind,
   isWhitespace,
   objectOf,
+  objectsOf,
   readArguments,
   stringOf,
   textOfInput,
@@ -163,7 +164,9 @@ function recordOf(
   if (!isOrdinary) record.stop_reason = stopReason
   if (isEarlyEnd(ending?.type)) record.outcome = ending.type
   const isSilent = message.tool_calls.length === 0 && !message.content.some(isOutputPart)
-  if (isSilent && order.some(isOutput)) record.output = true
+  // The AI SDK's requests for approval are not parts of the reply.
+  const asks = objectsOf(metadata?.['approvals']).some(({ type }) => type === 'tool-approval-request')
+  if (isSilent && (asks || order.some(isOutput))) record.output = true
   if (waits !== 0) record.waits = waits
   if (waits > 0 && container !== '') record.container = container
   if (usage.tokens !== undefined) record.tokens = usage.tokens

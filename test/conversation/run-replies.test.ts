@@ -393,6 +393,15 @@ const WITHOUT_TEXT: readonly (readonly [grammar: string, what: string, isFinal: 
       true,
       [{ type: 'model_output', content: [{ type: 'audio', data: 'AAAA', mime_type: 'audio/wav' }] }],
     ],
+    [
+      'ai-sdk',
+      'a request for approval',
+      true,
+      [
+        { type: 'tool-call', toolCallId: 'c', toolName: 'rm', input: {}, providerExecuted: true },
+        { type: 'tool-approval-request', approvalId: 'a', toolCall: { toolCallId: 'c' } },
+      ],
+    ],
     ['ai-sdk', 'a file', true, [{ type: 'file', file: { mediaType: 'image/png', base64: 'AAAA' } }]],
   ] as const
 ).map(([grammar, what, isFinal, parts]) => [grammar, what, isFinal, wholeReply(grammar, parts)])
