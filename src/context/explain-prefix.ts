@@ -63,8 +63,8 @@ const messagesIn = ({ messages, input, contents }: RequestFields): readonly unkn
 }
 
 /**
- * Compares the last message of the previous request with the same message of the next one. Ignores content
- * that was added at the message's end.
+ * Returns the path of the first difference between the previous request's last message and the same message
+ * of the next request, or null. Ignores content that was added at the message's end.
  */
 function grown(was: unknown, is: unknown): string | null {
   if (!isObject(was) || !isObject(is)) return difference(was, is)
@@ -74,7 +74,7 @@ function grown(was: unknown, is: unknown): string | null {
   return difference(was, { ...is, [key]: now.slice(0, before.length) })
 }
 
-/** Path segments that lead to a tool, a system part, a message or a block, but not into its data. */
+/** Matches the path segments that lead to a tool, a system part, a message or a block, but not into its data. */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
 /** Whether `cache_control` at a path is a cache mark. In arguments or a schema it is data for the model. */

@@ -221,7 +221,7 @@ function windowOf(thresholds: StuckThresholds): number {
 
 type Turn = ReturnType<typeof turnOf>
 
-/** The calls and the results of one reply, both compared as sets. */
+/** Returns the calls and the results of one reply, as sets to compare. */
 const turnOf = (unit: BatchUnit) => ({
   unit,
   failed: Array.from(unit.results, ({ entry }) => errorOf(entry.event)).every((error) => error !== null),

@@ -50,7 +50,7 @@ function unlikeness(from: string, to: string): number {
   return editDistance(from, to) - 2 * common
 }
 
-/** Minimum number of edits: insertions, deletions, replacements, and exchanges of two adjacent letters. */
+/** Returns the minimum number of edits: insertions, deletions, replacements and exchanges of adjacent letters. */
 function editDistance(from: string, to: string): number {
   let before: number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)

@@ -16,7 +16,7 @@ export interface Loaded {
 
 /**
  * Decodes a line of JSON text, after upcasting it; a line that cannot be decoded is quarantined unchanged
- * (design D16). Unknown fields and repeated ids stay in the event, with a warning. Never throws. O(length).
+ * (design D16). Keeps unknown fields and repeated ids, and warns of them. Never throws. O(length).
  * @example
  * loadLine('{"kind":"PauseEvent","id":null}') // { fact: { kind: 'PauseEvent' }, upcasts: ['nulls.identity'], warnings: [] }
  * loadLine('{"kind":"PauseEvent","id":"a","id":"b"}').warnings[0].type // 'duplicate_key'
@@ -149,9 +149,9 @@ function isExact(number: string): boolean {
 }
 
 /**
- * Normal form of a number: sign, digits without outer zeros, and the first digit's power of ten. Equal
- * numbers have equal forms. The power is inexact only for numbers that JavaScript reads as 0 or infinity,
- * which `isExact` rejects anyway.
+ * Returns the normal form of a number: sign, digits without outer zeros, and the first digit's power of ten.
+ * Equal numbers have equal forms. The power is inexact only for numbers that JavaScript reads as 0 or
+ * infinity, which `isExact` rejects anyway.
  */
 function digitsOf(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(number) ?? []

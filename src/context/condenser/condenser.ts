@@ -47,8 +47,8 @@ export type CondenserDecision =
 export interface Condenser {
   readonly handlesRequests: boolean
   /**
-   * Rejects with the signal's reason if the signal is aborted. Also rejects if one of the caller's functions
-   * throws, except the summariser.
+   * Returns the decision. Rejects with the signal's reason if the signal is aborted. Also rejects if one of
+   * the caller's functions throws, except the summariser.
    */
   condense(
     state: State,

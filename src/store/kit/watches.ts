@@ -8,7 +8,7 @@ export class Watches {
   #emitter = new EventEmitter<string | symbol>()
   #count = 0
 
-  /** Watches a conversation, which need not exist, or all (null). The returned function ends the watch. O(1). */
+  /** Watches all conversations (null) or one, which need not exist. The returned function ends the watch. O(1). */
   add(conversationId: string | null, wake: Wake): Unwatch {
     const emitter = this.#emitter
     const name = conversationId ?? ANY

@@ -98,7 +98,7 @@ export function postgresDialect(schema: string): Dialect {
   }
 }
 
-/** Passes rows as one value, because a list for each column takes several times as long to `unnest`. */
+/** Returns all ranges as one value: a list for each column would take several times as long to `unnest`. */
 function rowsOf(ranges: readonly EventRange[]): Statement {
   const rows = ranges.map(({ kind, source, lane, low, high }) => {
     const times = { low_time: String(low.time), high_time: String(high.time) }
@@ -109,9 +109,9 @@ function rowsOf(ranges: readonly EventRange[]): Statement {
 }
 
 /**
- * Selects the rows of a range `r`, in order. The bounds and ORDER BY both start with all columns of one
- * index, so only this index has the order. For a range of positions, the condition on `kind` is written so
- * that no partial index fits.
+ * Returns SQL that selects the rows of a range `r`, in order. The bounds and ORDER BY both start with all
+ * columns of one index, so only this index has the order. For a range of positions, the condition on `kind`
+ * is written so that no partial index fits.
  */
 function rangeSql(
   event: string,
@@ -226,7 +226,7 @@ interface Row {
   readonly is_behind: boolean
 }
 
-/** Selects rows of one or all shards, except rows before which a running transaction may insert a row. */
+/** Returns SQL for rows of one or all shards, except rows before which a running transaction may insert a row. */
 function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: string): string {
   const rows = (of: string): string => `SELECT f.* FROM ${schema}.feed f
     WHERE f.shard = ${of} AND f.moment >= 0 AND f.moment < pg_snapshot_xmin(pg_current_snapshot())::text::bigint

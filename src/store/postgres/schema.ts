@@ -40,7 +40,7 @@ export async function createSchema(client: PostgresClient, schemaName: string, a
   return createSchema(client, schemaName, true)
 }
 
-/** SQL to create the schema. If several processes run it at once, the first creates it; the others wait. */
+/** Returns SQL that creates the schema. If several processes run it at once, the first creates it; others wait. */
 function creation(schemaName: string, again: boolean): string {
   const schema = quoteName(schemaName)
   return `DO $creation$

@@ -18,7 +18,7 @@ export const cells = (list: string, row: string, columns: string): string =>
     .map((column, index) => `${list}[${row}][${index + 1}]::${column.split(' ')[1]}`)
     .join(', ')
 
-/** Creates the index, and a function that writes a text at an unused position (see `textPlace`). */
+/** Returns SQL for the index, and for a function that writes a text at an unused position (see `textPlace`). */
 export const textStatements = (schema: string): string[] => [
   `CREATE INDEX text_words ON ${schema}.text USING gin (${WORDS})`,
   `CREATE FUNCTION ${schema}.write_text(
@@ -39,7 +39,7 @@ END
 $body$`,
 ]
 
-/** The arguments of `write_text` after `p_log`. */
+/** Returns the arguments of `write_text` that follow `p_log`. */
 export const textValues = ({ seq, time, role, size, line }: TextRow): SqlRow => [
   String(textPlace(time, seq, 0)),
   String(seq),

@@ -124,7 +124,7 @@ export type Table =
 
 export interface Dialect {
   table(name: Table): string
-  /** A hint that names the index to use; empty if the database has no such hints. */
+  /** Returns a hint that names the index to use; empty if the database has no such hints. */
   by(index: string): string
   /** The current time in SQL. Its `?` is the clock's microseconds, or null for the database's time. */
   readonly now: string
@@ -135,7 +135,7 @@ export interface Dialect {
   readonly lock: string
   readonly elements: string
   readonly entries: string
-  /** A join that looks up at most one row of a table for each row of the tables before it. */
+  /** Returns a join that looks up at most one row of a table for each row of the preceding tables. */
   lookUp(table: Table, alias: string, condition: string, order?: string): string
   /**
    * Returns a condition, and in `order` the columns by which to sort. The condition selects the rows that
@@ -149,11 +149,11 @@ export interface Dialect {
     /** The end of the range: excluded in ascending order, included in descending order. */
     readonly end: bigint
   }): Statement & { readonly order: readonly string[] }
-  /** Selects columns of log `l` and its events `e`: events in the tree with an id in the JSON array `ids`. */
+  /** Returns a function that selects columns of log `l` and its events `e` in the tree, by a JSON list of ids. */
   withIds(columns: string): (conversationId: string, ids: string) => Statement
   /** The table with the kinds and sources of indexed events. */
   readonly kinds: string
-  /** Position from which searches read events that no index has yet; null if all events are indexed. */
+  /** Returns the position from which searches read events that are not indexed; null if all events are indexed. */
   firstUnindexed(version: number): number | null
   deleteEvents(conversationId: string): readonly Statement[]
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: Statement, limit: number): Statement

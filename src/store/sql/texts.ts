@@ -34,7 +34,7 @@ export interface TextMatch {
 export interface TextWork {
   /** Returns the condition that the line of text `t` contains a piece. */
   contains(piece: string): Statement
-  /** Selects `number`, `log` and `seq` of the newest `limit` matching texts, in any order. */
+  /** Returns a query for `number`, `log` and `seq` of the newest `limit` matching texts, in any order. */
   match(match: TextMatch): Statement
   /** Indexes a range of a log, unless another process has done so. */
   index(log: number, from: number, until: number, rows: readonly TextRow[]): Work<void>

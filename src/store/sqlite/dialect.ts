@@ -245,8 +245,8 @@ export interface Appended {
 }
 
 /**
- * Appends. To save look-ups, first assumes that the id of a single event is new, and that `known` (the log
- * after this store's last append) is current. If the insertion fails, decides again on the stored log.
+ * Appends facts. To save look-ups, first assumes that the id of a single event is new, and that `known` (the
+ * log after this store's last append) is current. If the insertion fails, decides again on the stored log.
  */
 export function* append(
   conversationId: string,

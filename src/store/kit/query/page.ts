@@ -76,7 +76,7 @@ export function refuseCursor(reason: CursorFault): never {
   throw new ColloquyError('invalid_cursor', `Invalid cursor: ${FAULTS[reason]}.`, { reason })
 }
 
-/** ASCII text as base64url, without padding. O(length). */
+/** Returns ASCII text as base64url, without padding. O(length). */
 export const toBase64Url = (text: string): string =>
   btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 
