@@ -40,7 +40,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   unknown_call:
     'No pending or working call has this id, or the call cannot be approved. Read the calls again.',
   already_running:
-    'Another run holds the lease. Pause or interrupt it, or wait for its end (`run` accepts `wait: true`).',
+    'Another run holds the lease. Pause or interrupt that run, or wait for its end (`run` accepts `wait: true`).',
   context_too_long: 'The provider rejected a request as too long. Pass a condenser to the run.',
   closed: 'The engine, service or sandbox manager is closed. Create another one.',
   store_busy: 'Another process or transaction is using the database. Retry.',

@@ -18,7 +18,7 @@ it('search-text requires an index, and finds text in pages', async () => {
     await colloquy(['import', pathOf(`${name}.jsonl`), '--db', pathOf('x.db')])
   const argv = ['search-text', '--db', pathOf('x.db')]
   const refused = await colloquy([...argv, '--query', 'deploy'])
-  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('create it with --index')])
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('create one with --index')])
   const first = await colloquy([...argv, '--query', 'deploy', '--index', '--json'])
   expect(first.err).toMatch(/^(?:.*indexed (\d+) of \1 events\n)?$/s)
   expect(JSON.parse(first.out).items.map(({ event_id: id }: { readonly event_id: string }) => id)).toEqual([

@@ -184,7 +184,7 @@ describe('import of sessions', () => {
     }
     expect(items.map(({ id }) => id).toSorted()).toEqual(['only', 'q-chat', 'r-chat', 's', 's-helper'])
     const empty = await colloquy(['import', '--db', pathOf('x.db'), folder({})('.')])
-    expect(empty.err).toContain('the directory contains no event-NNNNN-<id>.json')
+    expect(empty.err).toContain('the directory contains no files event-NNNNN-<id>.json')
     const again = await colloquy(['import', '--db', pathOf('x.db'), pathOf('all')])
     expect(again.out.match(/, 0 added/g)).toHaveLength(5)
     // Importing this file alone yields the same id, since its name is unique.

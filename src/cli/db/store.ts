@@ -53,7 +53,7 @@ function cleanError(error: unknown, { label, withoutPassword }: Address): unknow
   const { missing } = error.data
   if (missing === 'schema') return new FileError('no_conversations', 'contains no conversations', label)
   if (missing === 'text')
-    return new FileError(error.code, 'has no full-text index: create it with --index', label)
+    return new FileError(error.code, 'has no full-text index: create one with --index', label)
   return new FileError(error.code, error.message, label)
 }
 

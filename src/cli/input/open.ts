@@ -312,7 +312,7 @@ async function openTree(form: 'directory' | 'zip', tree: FileTree, name: string 
   if (all.length === 0 && Object.keys(documents).length === 0)
     throw new FileError(
       'no_events',
-      `the ${form} contains no event-NNNNN-<id>.json; pass a session as a file (only colloquy import accepts a directory of sessions)`,
+      `the ${form} contains no files event-NNNNN-<id>.json; to read a session, pass its file (only colloquy import accepts a directory of sessions)`,
     )
   const isDirect = all.some((path) => folderOf(path) === folder)
   const events = all

@@ -377,7 +377,7 @@ function checkLog({ id: conversationId, epoch: current }: Replica, epoch: number
   if (current === epoch) return
   throw new ColloquyError(
     'lease_lost',
-    'The conversation was recreated or restored during the run. Read it before you run again.',
+    'The conversation was recreated or restored during the run. Read its state before you run it.',
     { conversationId, owner },
   )
 }

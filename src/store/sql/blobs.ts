@@ -294,7 +294,7 @@ function referencesOf(conversationId: string, { seq, blobs }: BodyRow): readonly
   try {
     return readReferences(blobs ?? '[]')
   } catch (cause) {
-    const message = `The references at position ${seq} of ${JSON.stringify(conversationId)} are damaged. Restore the database from a backup.`
+    const message = `The references to long strings at position ${seq} of conversation ${JSON.stringify(conversationId)} are damaged. Restore the database from a backup.`
     throw new ColloquyError('store_unavailable', message, { conversationId, seq }, { cause })
   }
 }

@@ -280,7 +280,7 @@ function checkLease(context: AppendContext, lease: NonNullable<AppendOptions['le
   // A database would change or reject the values of a lease that no store has granted.
   const isLease = isLegalId(lease.owner) && isVersion(lease.generation) && lease.generation < 2 ** 31
   if (isLease && owner === lease.owner && generation === lease.generation) return
-  throw new ColloquyError('lease_lost', 'The run lease was released or has another owner. Stop this run.', {
+  throw new ColloquyError('lease_lost', 'The lease was released or has another owner. Stop this run.', {
     conversationId: context.conversationId,
     ...lease,
     latest: context.lease && { owner, generation },
