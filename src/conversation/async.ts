@@ -124,8 +124,8 @@ export const EVENT_STREAM_HEADERS = {
 const HEARTBEAT_INTERVAL = 5_000
 
 /**
- * Returns a response that sends each event as JSON, and sends comments while there is no event. If the client
- * disconnects, the generator ends, and the signal that `eventsUntil` received is aborted.
+ * Returns a response that sends each event as JSON, and comments while there is no event. If the client
+ * disconnects, the signal that `eventsUntil` received is aborted, and its generator ends.
  * @param end text that is sent after the last event
  */
 export function eventResponse(
@@ -154,7 +154,7 @@ export function eventResponse(
   return new Response(body, { headers: { ...EVENT_STREAM_HEADERS, ...headers } })
 }
 
-/** Adds a value to the set of a key. Returns a function that removes the value, and the set if it is then empty. */
+/** Adds a value to the set of a key. Returns a function that removes the value, and then an empty set. */
 export function addTo<K, V>(sets: Map<K, Set<V>>, key: K, value: V): () => void {
   const set = sets.get(key) ?? new Set()
   sets.set(key, set.add(value))

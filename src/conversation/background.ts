@@ -34,8 +34,8 @@ export type ProgressReport = Omit<CallProgress, 'action_id'>
 /** Controls the work of a background call, in the process that does the work. */
 export interface BackgroundWork {
   /**
-   * Aborted when the call is cancelled or completed elsewhere, when another process takes over the work, when
-   * the conversation is deleted, and when the engine closes. An interrupt of the run does not abort it.
+   * Aborted when the call is cancelled, or is completed elsewhere; when another process takes over the work;
+   * when the conversation is deleted; and when the engine closes. An interrupt of the run does not abort it.
    */
   readonly signal: AbortSignal
   /**

@@ -123,7 +123,10 @@ export class Conversation {
     return this.read((state) => stateAt(state, eventId))
   }
 
-  /** Calls a pure function with the state, as in `read(toTimeline)`. Loads evicted bodies if needed, O(n log n). */
+  /**
+   * Returns the result of a pure function of the state, as in `read(toTimeline)`. Loads evicted bodies, O(n log
+   * n).
+   */
   async read<T>(query: (state: State) => T): Promise<T> {
     return this.#engine.use(this.id, (replica) => replica.read(query))
   }
@@ -371,9 +374,9 @@ export class Conversation {
   }
 
   /**
-   * Yields each event after a position once, in order, whichever process appended it: the stored events,
-   * then `caught_up`, then live events. The deltas of a reply in progress are delivered too, from its
-   * beginning or from the reader's offset (law B). O(log n + events).
+   * Yields each event after `after` exactly once, in order, whichever process appended it: the stored events,
+   * then `caught_up`, then live events. The deltas of a reply in progress are delivered too, from its beginning
+   * or from the reader's offset (law B). O(log n + events).
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const conversation = await engine.create()
@@ -494,7 +497,7 @@ export class Conversation {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, content, outcome)))
   }
 
-  /** Aborts a call's work, even in another process; the call ends as cancelled. @throws as `complete`. */
+  /** Aborts a call's work, even in another process; the call ends as cancelled. @throws the errors of `complete`. */
   async cancel(callId: string, reason = 'The call was cancelled.'): Promise<readonly AppendedEvent[]> {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, reason, 'cancelled')))
   }
@@ -551,7 +554,7 @@ export class Conversation {
   /**
    * Subscribes to the conversation and all its subagents, from their first events. A subagent's items follow
    * the call that started it; otherwise items of different conversations are in no fixed order. A subagent
-   * opened by another process is noticed within 250 ms. All states are kept in memory.
+   * opened by another process is noticed within 250 ms. All their states are kept in memory.
    */
   subscribeTree(
     options: Pick<SubscribeOptions, 'signal'> = {},

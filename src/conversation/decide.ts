@@ -53,12 +53,12 @@ const stopped = (state: State, stop: Event): Event[] =>
   isSettling(state) ? [stop, statusUpdate('paused')] : [stop]
 
 /**
- * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
- * InterruptEvent. An idle conversation without a `live` run gets only the InterruptEvent. A paused or
- * finished conversation is interrupted only once, and only if a run is `live`, because that run may still be
- * working. A finished conversation with working calls is interrupted even without a `live` run, and becomes
- * paused. For the status `waiting_for_confirmation`, `error`, `stuck` or `deleting`, the list is empty, so
- * calls that wait for confirmation stay pending. O(k log k) for k calls.
+ * Returns an error result for each pending call of HEAD's branch, in log order, followed by the InterruptEvent.
+ * An idle conversation without a `live` run gets only the InterruptEvent. A paused or finished conversation is
+ * interrupted only once, and only if a run is `live`, because that run may still be working. A finished
+ * conversation with working calls is interrupted even without a `live` run, and becomes paused. For the status
+ * `waiting_for_confirmation`, `error`, `stuck` or `deleting`, the list is empty, so calls that wait for
+ * confirmation stay pending. O(k log k) for k calls.
  * @param unstarted as for {@link decideRecover}
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
@@ -235,9 +235,9 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
   canonicalJson(state.header.confirmationPolicy) === canonicalJson(policy) ? [] : [policyUpdate(policy)]
 
 /**
- * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the
- * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Use this
- * function only when no run is live. O(k log k) for k pending calls.
+ * Returns an error result for each pending call of HEAD's branch, in log order, followed by the run's error.
+ * Empty unless the status is running: calls of waiting or paused conversations stay pending. Use this function
+ * only when no run is live. O(k log k) for k pending calls.
  * @param unstarted ids of calls that count as not started, unless the log records their start. The results of
  *   these calls, and of approved calls without a start, tell the model that the call had no effect. Default:
  *   none

@@ -1,4 +1,4 @@
-/** The entry `colloquy/deciders`: pure functions from a state and a command to the events that carry it out. */
+/** The entry `colloquy/deciders`: pure functions from a state and a command to the resulting events. */
 
 export {
   decideApprove,

@@ -38,8 +38,8 @@ export interface EngineOptions {
    */
   readonly shareReplies?: boolean
   /**
-   * Milliseconds after which the run of a dead process can be recovered. Must exceed the longest time for
-   * which a process or the database may be suspended. Runs can override it. Default: 45,000.
+   * Milliseconds after which the run of a dead process can be recovered. Must exceed the longest time for which
+   * a process or the database may be suspended. A run can override it. Default: 45,000.
    */
   readonly leaseTtl?: number
   /**
@@ -100,11 +100,11 @@ export interface Engine {
    */
   deleteConversations(filter: DeletionFilter, options?: DeletionOptions): Promise<DeletionReport>
   /**
-   * Removes conversations that have not changed for `olderThan` milliseconds of the engine's clock, except
-   * the `keepLast` most recently changed. Subagents' conversations are removed with their parent, but forks
-   * are not. A conversation with an active run is kept. Only one process at a time removes conversations;
-   * other callers get null. After a crash, another process can continue once `options.leaseTtl` has passed.
-   * O(conversations that the filter scans, and what is removed).
+   * Removes conversations that have not changed for `olderThan` milliseconds of the engine's clock. Keeps the
+   * `keepLast` most recently changed conversations, and conversations with an active run. Subagents'
+   * conversations are removed with their parent, but forks are not. Only one process at a time removes
+   * conversations; other callers get null. After a crash, another process can continue once `options.leaseTtl`
+   * has passed. O(conversations that the filter scans, and what is removed).
    * @throws ColloquyError `invalid_argument`, `invalid_query`; the reason of `options.signal` if it is
    *   aborted; the errors of `onDelete`.
    * @example
@@ -130,7 +130,7 @@ export interface Engine {
   /**
    * Delivers the events, changes and deletions of all conversations to a handler: at least once, and in order
    * per conversation. Resolves when the follower's start position is stored. When a conversation is deleted,
-   * the handler may miss its last events, but it always gets the deletion.
+   * the handler may miss the conversation's last events, but always gets the deletion.
    *
    * Conversations are divided into 64 shards, and each call of the handler gets items of one shard. When the
    * handler resolves, the position after the items is stored. When the handler throws, the items are

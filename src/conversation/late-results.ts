@@ -58,7 +58,7 @@ export function attachLateResults(state: State, events: readonly Event[]): reado
     const { header, log } = current
     add({ ...event, parent_id: tip.id })
     const { error } = header
-    // Only an error event sets an error, so one is appended after a result that cleared the error.
+    // Only an error event sets an error, so an error event follows a result that cleared the error.
     if (error !== null && current.header.error === null) add(errorEvent(error.code, error.detail))
     add(headUpdate(log.head?.id ?? null))
     if (current.header.status !== header.status) add(statusUpdate(header.status))

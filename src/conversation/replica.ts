@@ -67,7 +67,7 @@ const MAX_ERASE_ATTEMPTS = 20
 /** The store counts as hung if an append fails after at least this many milliseconds. */
 const LONG_APPEND = 1_000
 
-/** An eviction needs this many new events, or this part of the log's or the view's length if that is more. */
+/** Number of new events before an eviction: the largest of 1,000, 1/50 of the log and 1/4 of the view. */
 const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
 /**

@@ -70,7 +70,7 @@ async function openNode(
 /** A subagent may be deleted at any time. */
 const ifDeleted = nullOn('unknown_conversation')
 
-/** An item of a subscription, with the conversation it is from. */
+/** An item of a subscription, with its conversation. */
 export interface TreeSubscriptionItem {
   readonly conversationId: string
   /** 0 for the root, 1 for its subagents. */

@@ -33,10 +33,10 @@ export interface UIStreamOptions extends UIMessagesOptions {
   /** Parts of the reply that the client already has. Default: none. */
   readonly from?: readonly UIPart[]
   /**
-   * Starts the run that makes the reply. Called once: when the stream has subscribed, or when it ends before
-   * that. The stream ends when the promise settles, with an error if it rejects. If another run makes the
-   * reply, the stream ends with that run. Default: starts no run, but recovers a conversation whose status is
-   * `running` without a lease, as after an import; the stream ends when no run is active.
+   * Starts the run that makes the reply. Called once: when the stream has subscribed, or when the stream ends
+   * before it subscribes. The stream ends when the promise settles, with an error if it rejects. If another run
+   * makes the reply, the stream ends with that run. Default: starts no run, but recovers a conversation whose
+   * status is `running` without a lease, as after an import; the stream ends when no run is active.
    */
   readonly run?: () => Promise<unknown>
   /**
@@ -378,7 +378,7 @@ function latestVersion({ log }: State, messageId: string): string {
   if (message === undefined || isOnPathIn(message, log.head)) return messageId
   const before = anchorOf(message.parent)
   let entry: Entry | null = log.head
-  // Finds the message directly after the same event on HEAD's branch, ignoring state updates in between.
+  // Both versions follow the same event, if state updates in between are ignored.
   for (; entry !== null && entry !== before; entry = entry.parent)
     if (anchorOf(entry.parent) === before && isOfUser(entry)) return entry.id ?? messageId
   return messageId

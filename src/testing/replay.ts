@@ -28,14 +28,13 @@ export interface ReplayTestOptions {
 }
 
 /**
- * Tests a fold against the laws of replay. A fold in two parts must equal the whole fold (R1). `reduce` must
- * be total (R2), pure (R3) and deterministic, also for facts that were serialized (R5). It must continue from
- * an old state in several ways at once (R6), and from stored states (R7). The upcaster must be idempotent
- * (E1). Facts and states are deep frozen; maps, sets and class instances are compared before and after each
- * call.
+ * Tests a fold against the laws of replay. A fold in two parts must equal the whole fold (R1). `reduce` must be
+ * total (R2), pure (R3) and deterministic, even for facts that were serialized (R5). It must continue from an
+ * old state in several ways at once (R6), and from stored states (R7). The upcaster must be idempotent (E1).
+ * Facts and states are deep frozen; maps, sets and class instances are compared before and after each call.
  *
- * Calls `reduce` about 30 n times for a log of n events, and reads each state three times. Costs more per
- * event for a log of at most 16 events, which is cut at every index.
+ * Calls `reduce` about 30 n times for a log of n events, and reads each state three times. A log of at most 16
+ * events is cut at every index, so it costs more per event.
  * @throws Error with the law, its sentence, the seed and the smallest failing log, as `describeFailure`
  *   writes it.
  * @example

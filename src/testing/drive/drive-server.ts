@@ -37,13 +37,13 @@ export interface DriveOptions {
 }
 
 /**
- * Sends random commands to a server whose model plays a random script. The commands are messages (even during
- * a reply), approvals, rejections, pauses, interrupts, resumes, navigation, edits, forks, condensation, two
- * clients at once, restarts and crashes. At random moments, before restarts and at the end, it waits until all
- * conversations are at rest and checks the laws: acknowledged messages are in the log once and in order; events
- * do not change; search and the live stream return the same events; the log obeys its laws; after a pause, the
- * agent starts nothing new; no call is executed twice without a second approval; the provider rejects no
- * request; a restart changes nothing.
+ * Sends random commands to a server whose model plays a random script. The commands are messages (even during a
+ * reply), approvals, rejections, pauses, interrupts, resumes, navigation, edits, forks, condensation, two
+ * clients at once, restarts and crashes. At random moments, before restarts and at the end, the function waits
+ * until all conversations are at rest, then checks the laws: acknowledged messages are in the log once and in
+ * order; events do not change; search and the live stream return the same events; the log obeys its laws; after
+ * a pause, the agent starts nothing new; no call is executed twice without a second approval; the provider
+ * rejects no request; a restart changes nothing.
  * @throws Error with the broken law, its text, and the commands, seed and log of the smallest failing
  *   case.
  * @example
