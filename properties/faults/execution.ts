@@ -134,8 +134,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'interrupted text does not record its request position',
     file: 'conversation/run/call-step.ts',
-    find: 'reply: { after, interrupted: true }',
-    replace: 'reply: { interrupted: true }',
+    find: 'tokens }), after, interrupted: true }',
+    replace: 'tokens }), interrupted: true }',
   },
   {
     name: 'interrupted text ends the turn',

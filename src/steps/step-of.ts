@@ -318,7 +318,7 @@ async function* callModel(
     for await (const event of reply) {
       // Some clients ignore the signal. The rest of their stream is not needed.
       if (signal.aborted) break
-      for (const delta of collector.push(event)) publish(delta)
+      for (const delta of collector.push(event)) publish(delta, collector.end)
       const error = tooLong(event)
       if (error !== null) throw error
     }

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { finalResponse } from '../../src/context/final-response.ts'
+import { usageTotals } from '../../src/context/usage.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { isTurnOver } from '../../src/conversation/turn.ts'
@@ -11,6 +12,7 @@ import type { ActionEvent, Event, MessageEvent } from '../../src/event/types.ts'
 import { GRAMMARS } from '../../src/messages/grammars.ts'
 import type { EventEntry } from '../../src/log/entry.ts'
 import { checkLog } from '../../src/laws/check-log.ts'
+import { anthropicStep } from '../../src/steps/anthropic.ts'
 import { call, delta, gate, logOf, result, says, script, startConversation } from './script.ts'
 
 const messageFrom = (text: string, source: 'user' | 'environment' = 'environment'): Event => ({
@@ -258,6 +260,27 @@ describe('the partial text of an interrupted reply', () => {
     const { step, requests } = script([])
     expect((await conversation.run(step)).status).toBe('finished')
     expect(requests).toHaveLength(1)
+  })
+
+  it('has the model and the token counts that arrived before', async () => {
+    const { conversation } = await startConversation('first')
+    const thinking = gate()
+    const usage = { input_tokens: 5000, output_tokens: 1 }
+    async function* stream() {
+      yield { type: 'message_start', message: { id: 'm', model: 'a-model', content: [], usage } }
+      yield { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hel' } }
+      await thinking.pass()
+    }
+    const client = { messages: { create: async () => stream() } }
+    const running = conversation.run(anthropicStep({ client, model: 'a-model', max_tokens: 9 }))
+    await thinking.reached
+    await conversation.interrupt()
+    await running
+    thinking.open()
+    const state = await conversation.state()
+    const report = state.log.entries.last()?.event as Event
+    expect(replyOf(report)).toMatchObject({ model: 'a-model', tokens: [5000, 1], interrupted: true })
+    expect(usageTotals(state).prompt_tokens).toBe(5000)
   })
 
   it('is not a final reply, so the next run calls the model', async () => {

@@ -1,6 +1,7 @@
+import { withoutNulls } from '../../event/json.ts'
 import { isTextPart } from '../../event/shapes.ts'
 import { isToolResult } from '../../event/kinds.ts'
-import { isOfReply, recordRequestHead } from '../../event/reply.ts'
+import { isOfReply, recordRequestHead, replyOf } from '../../event/reply.ts'
 import { canKindBeHead } from '../../event/tree-rule.ts'
 import type { ActionEvent, Event, MessageEvent } from '../../event/types.ts'
 import { reduce } from '../../state/reduce.ts'
@@ -14,7 +15,7 @@ import { add, type RunContext } from './context.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { hasText } from '../../event/text.ts'
 import { toMessages } from '../../messages/neutral.ts'
-import type { ReplyOutcome } from '../../messages/reply.ts'
+import type { Reply, ReplyOutcome } from '../../messages/reply.ts'
 import { errorAfter, errorAfterEmptyReplies, isEmptyOutput, isOutOfRoom, requestIf } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 
@@ -31,11 +32,12 @@ export async function callStep(
   const events: Event[] = []
   let outcome: ReplyOutcome | null = null
   let isOver = false
-  const publish = (delta: Event): void => {
+  const publish: StepInput['publish'] = (delta, soFar) => {
     // An abandoned step may still be running while the next one runs.
     if (isOver || signal.aborted) return
     run.publish(delta)
     recordText(streamed, delta)
+    streamed.soFar = soFar
   }
   const started: StartedWork[] = []
   const startWork: StepInput['background'] = async (call) => {
@@ -97,6 +99,7 @@ export async function callStep(
 
 interface TextSoFar {
   text: string
+  soFar?: (() => Reply) | undefined
 }
 
 function recordText(streamed: TextSoFar, event: Event): void {
@@ -111,17 +114,19 @@ function recordText(streamed: TextSoFar, event: Event): void {
  */
 async function keepTextSoFar(
   run: RunContext,
-  { text }: TextSoFar,
+  { text, soFar }: TextSoFar,
   { after, since }: { readonly after: string | null; readonly since: number },
 ): Promise<void> {
   if (!hasText(text)) return
+  const [first] = soFar?.().events ?? []
+  const { model, tokens } = (first && replyOf(first)) ?? {}
   const message: Event = {
     kind: 'MessageEvent',
     source: 'agent',
     llm_message: {
       role: 'assistant',
       content: [{ type: 'text', text }],
-      reply: { after, interrupted: true },
+      reply: { ...withoutNulls({ model, tokens }), after, interrupted: true },
     },
   } as Event
   await add(

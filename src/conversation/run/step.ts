@@ -58,9 +58,9 @@ export interface StepInput {
   readonly signal: AbortSignal
   /**
    * Sends a StreamingDeltaEvent to live readers. If a user stops the step, the run appends published text
-   * that the step has not yielded.
+   * that the step has not yielded, with the model and the token counts of the reply that `soFar` returns.
    */
-  readonly publish: (delta: Event) => void
+  readonly publish: (delta: Event, soFar?: () => Reply) => void
   /**
    * Starts work that continues after the step. Call it before the step yields the call's WorkingObservation,
    * and pass the promise of the work to `completeWith`. The run continues meanwhile.
