@@ -121,8 +121,13 @@ export function usageOfTree(tree: StateTree): TreeUsage {
   const alone = usageTotals(tree.state)
   const all = [alone, ...usagesBelow(tree)]
   const byId = sumsBy(all.flatMap((usage) => [...usage.by_id]))
-  const byModel = all.flatMap((usage) => [...usage.by_model.values()])
-  return { alone, withChildren: combined(byId, byModel) }
+  return {
+    alone,
+    withChildren: combined(
+      byId,
+      all.flatMap((usage) => [...usage.by_model.values()]),
+    ),
+  }
 }
 
 const usagesBelow = ({ children }: StateTree): Usage[] =>

@@ -131,8 +131,7 @@ export function checkNumber(
 }
 
 export function checkBound(name: string, value: unknown, least: number): number {
-  const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
-  return fine
+  return value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
     ? (value as number)
     : invalidArgument(name, `must be an integer of ${least} or more, or Infinity`)
 }

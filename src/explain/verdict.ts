@@ -76,8 +76,7 @@ function inView(unit: Unit, position: UnitPosition): Verdict {
     return { reason, removedBy: null, position, lateFor: null }
   }
   if (unit.type === 'message') {
-    const text = 'the view contains it'
-    return verdict({ code: 'unit', rule: 'U1', law: null, text, ids: [] })
+    return verdict({ code: 'unit', rule: 'U1', law: null, text: 'the view contains it', ids: [] })
   }
   const calls = [...unit.calls]
   if (!isPending(unit)) {

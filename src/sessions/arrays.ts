@@ -625,8 +625,7 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = listOfBlocks(content, 'text')
   const parts = partSteps(calls.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })))
-  const isDone = calls.length > 0 && calls.every(({ state }) => state === 'result')
-  return isDone
+  return calls.length > 0 && calls.every(({ state }) => state === 'result')
     ? [...thought(reasoning), ...parts, { type: 'step-start' }, ...text]
     : [...thought(reasoning), ...text, ...parts]
 }

@@ -288,10 +288,8 @@ async function endFailedRun(replica: Replica, lease: HeldLease): Promise<void> {
 function hasMoreWork(state: State): boolean {
   const { header, branch } = state
   const open = openCallsOf(state)
-  if (header.status === 'waiting_for_confirmation') {
-    const approved = granted(header.callStatuses, 'approved')
-    return open.some(({ id }) => approved.has(id))
-  }
+  const approved = granted(header.callStatuses, 'approved')
+  if (header.status === 'waiting_for_confirmation') return open.some(({ id }) => approved.has(id))
   const hasNothing = isTurnOver(branch) || hasNoPrompt(branch) || isBranchEmpty(branch)
   return header.status === 'idle' && (open.length > 0 || !hasNothing)
 }
