@@ -36,7 +36,7 @@ const INTERRUPTED = {
 }
 
 const ROWS: Readonly<Record<string, Row>> = {
-  '`stop()` of `useChat`, a closed page': {
+  '`stop()` of `useChat`, or a closed page': {
     act: (_, page) => page.body?.cancel() ?? Promise.resolve(),
     stopped: { reply: [], calls: [] },
     outcomes: DONE,
