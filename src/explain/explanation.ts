@@ -122,7 +122,7 @@ interface Report {
   readonly isBreak: boolean
 }
 
-/** What the provider reported about a request: withheld reasoning, a missed cache, a refusal. */
+/** Returns what the provider reported about a request: withheld reasoning, a missed cache, a refusal. */
 export function reportsOf(event: Event): Report[] {
   const { input_transformations, prompt_cache_diagnostics, diagnostics, stop_details } = objectOf(
     replyOf(event)?.metadata,

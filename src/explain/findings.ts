@@ -181,7 +181,7 @@ function resultFinding(
   })
 }
 
-/** Removes a message's advice to the author of a server, because the log is already written. */
+/** Removes advice for authors of servers from a law's message: the log is already written, so it is too late. */
 const withoutAdvice = (message: string): string =>
   message.replace(/; a correct server .*$/s, '').replace(/; give one of .*$/s, '')
 
@@ -303,7 +303,7 @@ function* secretFindings({ state }: Scene): IterableIterator<FindingDraft> {
   }
 }
 
-/** Path of the first difference; for a masked field name, the path of the object that has the field. */
+/** Returns the path of the first difference; if the field's name is masked, the path of the field's object. */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
   if (!isRecord(was) || !isRecord(is)) return path

@@ -1,4 +1,4 @@
-/** Decides whether an event is in the view and what keeps it out, from the results of the fold. */
+/** Decides from the results of the fold whether an event is in the view, and what keeps it out. */
 
 import { type EventKind, isToolResult, KINDS } from '../event/kinds.ts'
 import { quote } from '../event/text.ts'

@@ -55,9 +55,9 @@ const SPACING = 64
 /**
  * Returns a cache for `toMessages` and the request writers, for any number of conversations. If an earlier
  * request had the same options, a request costs O(difference) and two copies of the message list. After HEAD
- * moves, at most about 64 more messages are written. The cache keeps four requests with different options per
- * conversation. The requests equal those written without a cache, byte for byte. Messages and blocks of
- * frozen events are frozen and shared; the message lists belong to the caller.
+ * moves, at most about 64 messages are written in addition to the difference. The cache keeps four requests
+ * with different options per conversation. The requests equal those written without a cache, byte for byte.
+ * Messages and blocks of frozen events are frozen and shared; the message lists belong to the caller.
  * @example
  * const cache = requestCache()
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',

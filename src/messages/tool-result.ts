@@ -73,7 +73,7 @@ const asTextContent = (text: string): Content[] =>
 /** Minimum length of a text that is read as a file. Shorter base64 could be an ordinary word. */
 const MIN_FILE_LENGTH = 64
 
-/** Reads an image or a PDF in base64, or any file in a data URL. Returns null for another string. O(length). */
+/** Reads an image or a PDF in base64, or any file in a data URL. Returns null for any other string. O(length). */
 function filePart(text: string): Content | null {
   if (text.length < MIN_FILE_LENGTH) return null
   const [start = '', type, isEncoded] = DATA_URL.exec(text) ?? []
@@ -158,7 +158,7 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   }
 }
 
-/** Whether parts repeat the structured content, its field `result`, or each item of its list (as FastMCP does). */
+/** Whether parts repeat the structured content or its `result`, as a whole or item by item (as FastMCP does). */
 function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
   const texts = new Set(
     content.flatMap((part) => [part, ...valuesOf(objectOf(part)['text'])].map(sortedJson)),

@@ -569,7 +569,7 @@ function addResult(call: RawObject, origin: Origin, writer: SessionWriter): void
   }
 }
 
-/** Whether an output is the result of an MCP tool. The AI SDK sends its content to the model. */
+/** Whether an output is the result of an MCP tool. The AI SDK sends the content of such a result to the model. */
 function isMcpResult(output: unknown): boolean {
   const { content, ...more } = objectOf(output)
   return (

@@ -30,7 +30,7 @@ export interface UnfitRecord extends SessionRecord {
   readonly unfit: string
 }
 
-/** A fact, and the number of the line, or of the message in a document, from which it was read. */
+/** A fact, and where it was read: the number of the line, or of the message in a document. */
 export interface SessionFact {
   readonly line: number
   readonly fact: Fact

@@ -47,7 +47,7 @@ export interface ToolContext {
    * aborted when the call is cancelled, not when the run is interrupted.
    */
   readonly signal: AbortSignal
-  /** The call. A repeatable tool gets the same `id` when it is executed again. */
+  /** The call. It has the same `id` when a repeatable tool executes it again. */
   readonly call: ActionEvent & { readonly id: string }
   /** Reports progress of a background call. Absent for other calls. `resume` gets the last reported `task`. */
   readonly report?: BackgroundWork['report']
