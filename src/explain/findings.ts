@@ -602,7 +602,7 @@ function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft>
         ? 'its summary contains hardly any words of this message'
         : 'it has no summary'
       const text = `the condensation ${quote(id)} removed ${what} (${quote(message.id)}) from the view, and ${how}`
-      // Missing words are a guess; a missing summary is a fact.
+      // With missing words, the finding is a guess; with a missing summary, it is certain.
       const severity = hasText(summary) ? 'warning' : 'error'
       yield finding('forgotten_task', severity, entry, text, { ids: [message.id], rule: 'U6' })
     }

@@ -173,7 +173,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     const text = `its call ${quote(match.entry.id)} was removed from the view by the condensation ${quote(by)} before this result arrived`
     return {
       verdict: { code: 'late_result', rule: 'U6', law: null, text, ids: presentIds(match.entry.id, by) },
-      // A getter, because it costs O(calls · path) and findings do not need it.
+      // A getter, because the value costs O(calls · path), and findings do not need the value.
       get removedBy() {
         return out !== null && wouldBeInView(out, below) ? by : null
       },
@@ -219,7 +219,7 @@ function secondResult(state: State, entry: ResultEntry, below: Entry): Judged {
   const text = `${which} already has the result ${quote(first?.id ?? null)}`
   return {
     verdict: { code: 'duplicate_result', rule: 'U3', law: 'P4', text, ids: presentIds(call?.id, first?.id) },
-    // A getter, because it costs O(results · path) and findings do not need it.
+    // A getter, because the value costs O(results · path), and findings do not need the value.
     get removedBy() {
       const isCause =
         call !== null && first !== null && isNext(state, entry, call, first) && isShown(call, entry, below)

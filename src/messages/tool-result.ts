@@ -250,7 +250,7 @@ function imagePart(part: RawObject): Content | null {
   const { data, mimeType, mediaType, image, source, url } = part
   const { data: inner, media_type, url: innerUrl } = objectOf(source)
   const bytes = inner ?? data ?? image
-  // An image with other fields, such as a title, is a record of the tool.
+  // An object with other fields, such as a title, is the tool's own data, not an image.
   const isPlain = Object.keys(part).every((key) => URL_FIELDS.has(key))
   const content = bytes ?? innerUrl ?? (isPlain ? url : null)
   if (typeof content === 'string' && readImage(content) !== null)

@@ -156,7 +156,7 @@ function otherStepFields({ fields: step, calls, results }: Step, isReply: boolea
     ...(observation !== null && { observation }),
     ...(moreCalls.length > 0 && { tool_calls: moreCalls }),
     ...(moreResults.length > 0 && { results: moreResults }),
-    // Last: a field that was not fully read is kept whole, instead of its unread part from above.
+    // Last, so that a field that was not fully read is kept whole, and replaces its unread part from above.
     ...moreOf(
       step,
       ...READ,

@@ -484,7 +484,7 @@ export class Turns {
     const above = this.#above(parent)
     const { head } = this.#writer
     const isLed = this.#led?.uuid === uuid
-    // A line without a parent that starts a branch is not under a prompt.
+    // If a line without a parent starts a branch, the line is not under a prompt.
     const before = parent === null && isLed ? null : this.#prompt
     const prompt = uuid === this.#prompt ? uuid : above === undefined ? before : above.prompt
     const headAfter = isLed && this.#led?.head === head ? this.#led.to : head

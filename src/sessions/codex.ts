@@ -113,7 +113,7 @@ function indexRollout(lines: readonly CodexLine[]) {
   const completed = new Set<string>()
   for (const { type, what, payload } of lines) {
     if (type === 'event_msg' && what === 'user_message') typed.add(stringOf(payload['message']))
-    // Since 0.148 only this event has the user's text.
+    // Since version 0.148, only this event has the user's text.
     if (type === 'event_msg' && isUserItem(payload)) typed.add(itemText(payload))
     if (what === 'item_completed') completed.add(stringOf(objectOf(payload['item'])['id']))
     if (what === 'collab_agent_spawn_end')
@@ -247,7 +247,7 @@ function copiedUntil(
   const meta = own?.payload ?? {}
   const start = Number(meta['subagent_history_start_ordinal'] ?? Number.NaN)
   if (start > 0) return lines.find(({ ordinal }) => ordinal >= start)?.record.line ?? Infinity
-  // The lines before the thread's own record are in files of the thread that was forked.
+  // If the thread's own record is not the first, the lines before it are from files of the forked thread.
   if (own !== metas[0]) return own?.record.line ?? 0
   const parents = parentsOf(meta)
   const from = lines.findIndex(

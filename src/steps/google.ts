@@ -34,7 +34,7 @@ export function googleStep({ client, config = {}, ...options }: GoogleStepOption
   const { models, vertexai: isVertex = false } = client
   const { tools: configured, ...fixed }: Pick<GoogleStepOptions, 'tools'> & { toolConfig?: object } = config
   const more = checkTools('config.tools', configured)
-  // The SDK's tools of MCP clients cannot be part of a digest.
+  // The SDK's tools of MCP clients are live objects, which cannot be part of a digest.
   const [live, plain] = [more.filter(isCallable), more.filter((tool) => !isCallable(tool))]
   const tools = [...checkTools('tools', options.tools), ...plain]
   const isMixed = tools.some(isFunction) && tools.some(isServerTool)

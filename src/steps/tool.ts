@@ -64,7 +64,7 @@ export class LaterResult {
 
   constructor(result: LaterWork, options: BackgroundOptions) {
     this.result = result
-    // Without a handler, an early rejection would end the process. It later becomes the call's result.
+    // Without a handler, an early rejection would end the process. The rejection later becomes the call's result.
     if (typeof result !== 'function') Promise.resolve(result).catch(() => undefined)
     this.options = options
   }

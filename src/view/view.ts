@@ -112,7 +112,7 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
 const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 
-/** Position of the event with id `after`, or -1 if `after` is null; null for an id that cannot be HEAD. */
+/** Returns the position of the event `after`, or -1 if `after` is null; null for an event that cannot be HEAD. */
 function seqOf(log: Log, after: string | null): number | null {
   if (after === null) return -1
   const entry = log.head?.id === after ? log.head : findEventIn(log, after)

@@ -15,7 +15,7 @@ export interface Reading {
   readonly units: readonly Unit[]
   readonly tokens: Tokens
   readonly sizes: Float64Array
-  /** 1 for each position whose event is in a unit of the view, even in a pending batch. */
+  /** 1 for each position whose event is in a unit, even in a pending batch. */
   readonly marks: Uint8Array
   /** For each unit, the index of the first unit of its stretch. */
   readonly starts: Int32Array

@@ -165,7 +165,7 @@ export function App({ session, family, head }: AppProps): ComponentChild {
       return <ViewPanel reader={reader} state={state} reading={read} budgetCut={line?.cut ?? 0} />
     return tab === 'event' ? <EventPanel reader={reader} isSettled={settled === state} /> : resting
   }
-  // The tools are rendered again only when their inputs change, not at each step.
+  // The toolbar is rendered again only when its inputs change, not at each step.
   const count = matches === null ? lengthOf(session) : matches.length
   const tools = useMemo(
     () => <LogTools session={session} filter={filter} setFilter={setFilter} count={count} />,
@@ -269,7 +269,7 @@ function moveTab(event: KeyboardEvent, from: Tab, setTab: (tab: Tab) => void): v
 function usePlace(session: Session): [number, Reader['go']] {
   const count = lengthOf(session)
   const [position, set] = useState(() => linkedPlace(session) ?? count)
-  // The position is in a ref, because keys arrive faster than the page is drawn.
+  // The position is in a ref, because key presses arrive faster than the page is drawn.
   const latest = useRef(position)
   const go = useCallback(
     (to: number | ((from: number) => number)) => {

@@ -10,7 +10,7 @@ interface LogPageProps {
   readonly session: Session | null
   readonly message: string
   readonly family: Family
-  /** Name of the log, which stays the same while the log grows. */
+  /** Name of the log. It does not change while the log grows. */
   readonly name: string
   readonly isLive: boolean
   readonly tools?: ComponentChild

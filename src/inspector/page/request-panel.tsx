@@ -15,7 +15,7 @@ interface RequestProps {
   readonly state: State
   readonly form: Form
   readonly setForm: (form: Form) => void
-  /** Whether the state is from the log, so that its request can be compared with the previous request. */
+  /** Whether the state is from the log, not from a what-if, so that its request has a previous request. */
   readonly isReal: boolean
 }
 

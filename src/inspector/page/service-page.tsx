@@ -300,7 +300,7 @@ export async function* followLog(id: string, key: string, signal: AbortSignal): 
           break
         }
         if (frame.type === 'event') {
-          // The service does not send quarantined lines: placeholders keep their positions.
+          // The service does not send quarantined lines. Placeholders fill their positions.
           for (let index = position + 1; index < frame.position; index += 1) facts.push(NOT_SENT)
           facts.push(await wholeEvent(frame))
           ;({ position } = frame)

@@ -102,7 +102,7 @@ export async function* linesIn(body: ReadableStream<Uint8Array>): AsyncGenerator
 interface Turns {
   /** Milliseconds until the first turn. Default: 0. */
   readonly after?: number
-  /** Maximum milliseconds of a turn, in which the page is blocked. */
+  /** Maximum milliseconds for which a turn blocks the page. */
   readonly turn: number
 }
 

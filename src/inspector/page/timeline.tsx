@@ -35,7 +35,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
   #watch: ResizeObserver | null = null
   #at = 0
 
-  /** Scrolls before rows are rendered, so that moving to another event renders them once. */
+  /** Scrolls before rows are rendered, so that moving to another event renders the rows only once. */
   static override getDerivedStateFromProps(next: TimelineProps, scroll: Scroll): Scroll {
     return scroll.position === next.reader.position && scroll.matches === next.matches
       ? scroll

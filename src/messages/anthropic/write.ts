@@ -59,7 +59,7 @@ function startWriter(options: WriteOptions, list: OpenMessage[], newMap: NewMap)
   const mark = cacheMarks(state, options.tools, options.cached)
   const cite = citing(state)
   const tools: readonly { readonly name?: unknown }[] = options.tools ?? [{}]
-  // Every tool exists if the list is unknown, or contains a tool set without a name.
+  // Every tool counts as known if the list is unknown, or contains a tool set without a name.
   const hasTool = (name: unknown): boolean => tools.some((tool) => (tool.name ?? name) === name)
   const callers = newMap<true>()
   let front: AnthropicBlock[] = []

@@ -56,7 +56,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
         break
       default: {
         const name = PIECE_EVENT.exec(type)?.[1] ?? ''
-        // The end of a part has all of its text.
+        // The event that ends a part has all of its text.
         const part = name.endsWith('_part') ? objectOf(event['part']) : {}
         const kind = ownField(PIECES, name) ?? PART_KINDS.get(part['type'])
         if (kind !== undefined) return addPiece(items.of(event, kind.item), { ...event, ...part }, kind)
