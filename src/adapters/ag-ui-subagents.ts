@@ -19,7 +19,7 @@ export class Subagents {
   readonly #engine: Pick<Engine, 'open'>
   readonly #conversation: Conversation
   readonly #followed = new Map<string, Followed>()
-  /** Parts of each subagent's reply when the first snapshot was made; null for a subagent that had ended. */
+  /** Parts of each subagent's reply at the time of the first snapshot; null for a subagent that had ended. */
   #earlier: ReadonlyMap<string, readonly UIPart[] | null> | null = null
 
   constructor(engine: Pick<Engine, 'open'>, conversation: Conversation) {

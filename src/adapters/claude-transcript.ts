@@ -135,8 +135,8 @@ export const linesEvent = (text: string, timestamp: string): Event => ({
 })
 
 /**
- * Returns a log's entries, and entries for other writers' events on HEAD's branch; null if there are no
- * entries. `ids` are the ids of the events that were made from entries.
+ * Returns the transcript entries in a log, and entries for other writers' events on HEAD's branch; null if
+ * there are no entries. `ids` are the ids of the events that were made from entries.
  */
 export function entriesOf(
   stored: readonly StoredEvent[],

@@ -130,7 +130,7 @@ const BOUNDARY =
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
-/** Finds private keys, first their BEGIN and END lines: one pattern for a whole key would take quadratic time. */
+/** Finds private keys by their BEGIN and END lines: one pattern for a whole key would take quadratic time. */
 function findPrivateKeys(text: string, report: ReportHit): void {
   const boundaries = [...text.matchAll(BOUNDARY)]
   for (const [i, { 0: line, 1: header, index: start }] of boundaries.entries()) {

@@ -31,9 +31,9 @@ export interface FeedPage {
   readonly next: string
   readonly more: boolean
   /**
-   * True if a reader would miss rows, because the database was restored, or rows after the position `after`
-   * were removed. The page is then empty, and `next` is the start of the feed. From there, the feed reports
-   * all existing conversations.
+   * True if a reader would miss rows, because the database was restored, or because rows after the position
+   * `after` were removed. The page is then empty, and `next` is the start of the feed. From there, the feed
+   * reports all existing conversations.
    */
   readonly reset: boolean
 }

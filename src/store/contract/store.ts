@@ -209,8 +209,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   setStatus(conversationId: string, status: string, version: number): Promise<boolean>
 
   /**
-   * Changes the fields that the patch contains, and `updatedAt`. New tags or metadata replace all old ones.
-   * The feed reports the change, even if the patch is empty. O(size).
+   * Changes the fields that the patch contains, and `updatedAt`. New tags replace all old tags, and new
+   * metadata all old metadata. The feed reports the change, even if the patch is empty. O(size).
    *
    * To avoid lost updates, set `expected` to the record that you read. Only the metadata of the record are
    * compared, so an append causes no conflict.

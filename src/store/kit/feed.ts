@@ -21,7 +21,7 @@ export interface FeedRow {
   readonly witness: string
   readonly conversationId: string
   readonly change: number
-  /** `from`: position of the first event. `until`: position after the last event. Without events, 0 and 1. */
+  /** `from`: position of the first event. `until`: position after the last event. Without events: 0 and 1. */
   readonly from: number
   readonly until: number
   readonly isThere: boolean
@@ -74,7 +74,7 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
   return { shard, limit, after: { position, witness, until: Number(until) }, fromEnd: false, scope }
 }
 
-/** One or two whole numbers, separated by a space, that fit into a signed 64-bit integer. */
+/** Matches one or two numbers, separated by a space. Each fits into a signed 64-bit integer. */
 const POSITION = /^\d{1,18}(?: \d{1,18})?$/
 const COUNT = /^\d{1,15}$/
 

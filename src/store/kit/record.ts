@@ -133,7 +133,7 @@ const latest = { millis: 0, micros: 0 }
 
 /**
  * Formats an instant as in records: ISO 8601 in UTC with microseconds. A time zone can move an instant to a
- * year outside 0 to 9999. That year has a sign and six digits. O(1).
+ * year outside 0 to 9999. Such a year is written with a sign and six digits. O(1).
  */
 export function formatInstant(micros: bigint | number | string): string {
   const number = Number(micros)

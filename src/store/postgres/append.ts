@@ -210,7 +210,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       }
       let row: AppendRow | undefined
       await connection.transaction<AppendRow>(sql, values, async (result, handle) => {
-        // The first call has locked the log, and its checks hold for the second.
+        // The first call has locked the log, so its checks also hold for the second call.
         row = isStreamed && result?.appended[0] === 'blobs' ? await connection.runOn(handle, save) : result
         const isWritten = row?.appended[0] === true
         if (isWritten && only !== undefined) await within?.(handle, appendResult(only.decision))
@@ -351,7 +351,7 @@ function entryOf(log: KnownLog, before: LogTip, decided: readonly Decided[], ful
 
 const NO_PIECES: readonly SqlValue[] = [[], null]
 
-/** Maximum bytes of long strings in a statement. More are streamed, if the client can hold a transaction. */
+/** Maximum bytes of long strings in a statement. More bytes are streamed if the client can hold a transaction. */
 const MAX_SENT = 8 * 2 ** 20
 
 function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
@@ -408,5 +408,5 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   return waiting.splice(0, count)
 }
 
-/** Returns the size of the bodies as JSON; the maximum for an invalid body, which is rejected later. */
+/** Returns the size of the bodies as JSON; `MAX_TEXT` for an invalid body, which is rejected later. */
 const bodySize = (facts: readonly Fact[]): number => attempt(() => JSON.stringify(facts).length, MAX_TEXT)

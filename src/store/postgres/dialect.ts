@@ -26,10 +26,10 @@ import { blobReads } from '../sql/blobs.ts'
 import { EVENT_COLUMNS } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 
-/** Microseconds since 1970; a float is fast, and exact until the year 2255. */
+/** SQL for the current time in microseconds since 1970. A float is fast, and exact until the year 2255. */
 export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
-/** A feed row's moment. The conversation's row must already be locked; see `feed_moment`. */
+/** SQL for a feed row's moment. The conversation's row must already be locked; see `feed_moment`. */
 export const FEED_MOMENT = `greatest(
     pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
   )`
@@ -86,7 +86,7 @@ export function postgresDialect(schema: string): Dialect {
     },
     kinds: table('event'),
     firstUnindexed: () => null,
-    // By a trigger, see `drop_events`.
+    // A trigger deletes them, see `drop_events`.
     deleteEvents: () => [],
     pageOfRanges: (form, ranges, columns, limit) =>
       pageOfRanges(table('event'), form, ranges, columns, limit),
@@ -186,10 +186,10 @@ export function* changeItems(
 }
 
 /**
- * Claims due items, except items that other transactions claim or change. In any plan, the due items are
- * selected once. Rows are updated by physical address, because look-ups by id slow down with the number of
- * items. The limit is hidden from the planner, which would otherwise plan each claim again if many items are
- * due.
+ * Claims due items, except items that other transactions claim or change. The due items are selected once,
+ * whatever the plan. Rows are updated by physical address, because look-ups by id slow down with the number
+ * of items. The limit is hidden from the planner, which would otherwise plan each claim again if many items
+ * are due.
  */
 export function* claimItems(
   schema: string,

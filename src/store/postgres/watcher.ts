@@ -315,7 +315,7 @@ export class Watcher {
   }
 }
 
-/** Milliseconds between two notifications. Appends in between share the next one. */
+/** Milliseconds between two notifications. Appends in between share the next notification. */
 const NOTIFY_PAUSE = 25
 
 /**

@@ -27,7 +27,7 @@ interface LeaseRow {
   readonly expires: Bigint
 }
 
-/** Returns an id. A database would change an invalid id, so it becomes '', which no conversation has. */
+/** Returns the id, or '' if it is invalid. A database would change an invalid id; no conversation has ''. */
 const legal = (id: string): string => (isLegalId(id) ? id : '')
 
 export function conversationWork(d: Dialect, clock: () => bigint | null) {

@@ -218,7 +218,7 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** Inserts an event. Fails, with a null in `log`, if the log or lease is not as assumed, or the id exists. */
+/** Inserts an event. Fails, with a null in `log`, if the log or lease is not as assumed, or if the id exists. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
@@ -430,9 +430,8 @@ const SHARD = `(${WEIGHTS.map(
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
- * Visits a limited number of rows from a position: there is no index of shards, because it would slow down
- * appends. Returns the row at this position and the rows of a shard (null: of all shards), up to a second
- * limit.
+ * Selects the row at a position and later rows of a shard (null: of all shards), up to a limit. A second
+ * limit is the number of visited rows, because there is no index of shards, which would slow down appends.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log
@@ -468,7 +467,8 @@ export function feedTrimmer(keep: number): FeedTrimmer {
         AND NOT EXISTS (SELECT 1 FROM colloquy_log AS log WHERE log.number = feed.number)
       RETURNING shard, position, change`,
     )
-    // A row with a negative position for each shard: `number` is the position of the last removed deletion.
+    // Each shard has a row with a negative position. Its `number` is the position of the last removed
+    // deletion.
     for (const { shard, position, change } of removed)
       if (change === FEED_CHANGE.deleted)
         yield sql`INSERT INTO colloquy_feed (position, shard, witness, number, conversation_id, change, from_seq, until_seq)

@@ -84,7 +84,7 @@ export class Runner {
 
   #flushSoon(): void {
     if (this.#flush !== null || this.#queue.length === 0) return
-    // At the end of the turn, when the requests of all ready sockets are in the queue.
+    // Waits for the end of the turn: then the requests of all ready sockets are in the queue.
     this.#flush = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
       const end = performance.now() + LONGEST_TURN
       do {

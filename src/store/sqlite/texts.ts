@@ -143,7 +143,7 @@ function match({ query, log, columns, fits, fitsFound, below, least, limit }: Te
       : part('colloquy_text AS t INDEXED BY colloquy_text_log', 't.number', isOfLog, fits),
     part('colloquy_text_pending AS t', 't.number', isOfLog, fits),
   ]
-  // Each part is read in this order, so SQLite merges them without sorting.
+  // Each part is read in this order, so SQLite merges the parts without sorting.
   return sql`${joined(parts, ' UNION ALL ')} ORDER BY number DESC LIMIT ${limit}`
 }
 

@@ -137,7 +137,7 @@ function addWord(word: string, start: number, add: Add): void {
   add(parts.join(''), start, start + word.length)
 }
 
-/** A text of at most this length always fits into an indexed line with all its terms. */
+/** If a text has at most this length, all its terms always fit into an indexed line. */
 export const MAX_PLAIN = 2 ** 16
 
 /** ASCII words that do not become one term by lower-casing alone. */
@@ -148,7 +148,7 @@ const termsOf = (text: string): string =>
     .map(({ term }) => term)
     .join(' ')
 
-/** Returns the terms of a text as a line of the index, with a space before and after each. O(length). */
+/** Returns the terms of a text as a line of the index, with a space before and after each term. O(length). */
 export function lineOf(text: string): string {
   const isPlain = text.length <= MAX_PLAIN && ASCII.test(text)
   const terms = isPlain
