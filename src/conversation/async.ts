@@ -154,7 +154,7 @@ export function eventResponse(
   return new Response(body, { headers: { ...EVENT_STREAM_HEADERS, ...headers } })
 }
 
-/** Adds a value to the set of a key. Returns a function that removes the value, and then an empty set. */
+/** Adds a value to a key's set. Returns a function that removes the value, and also the set if it is empty. */
 export function addTo<K, V>(sets: Map<K, Set<V>>, key: K, value: V): () => void {
   const set = sets.get(key) ?? new Set()
   sets.set(key, set.add(value))

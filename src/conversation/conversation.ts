@@ -124,8 +124,8 @@ export class Conversation {
   }
 
   /**
-   * Returns the result of a pure function of the state, as in `read(toTimeline)`. Loads evicted bodies, O(n log
-   * n).
+   * Returns `query(state)`, as in `read(toTimeline)`. `query` must be pure. Loads evicted bodies if needed, O(n
+   * log n).
    */
   async read<T>(query: (state: State) => T): Promise<T> {
     return this.#engine.use(this.id, (replica) => replica.read(query))
@@ -488,7 +488,8 @@ export class Conversation {
    * reads the result. A repeated completion changes nothing. O(log n); O(n) if the call is working only on
    * another branch.
    * @param callId id of the call's action
-   * @throws ColloquyError `unknown_call` for any other call; `invalid_argument`, `invalid_event`.
+   * @throws ColloquyError `unknown_call` if the call is not a working call; `invalid_argument`,
+   *   `invalid_event`.
    */
   async complete(callId: string, result: string | CallCompletion): Promise<readonly AppendedEvent[]> {
     const completion: CallCompletion = typeof result === 'string' ? { content: result } : { ...result }

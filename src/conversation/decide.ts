@@ -27,10 +27,9 @@ export const openCallsOf = ({ branch }: Pick<State, 'branch'>): EventEntry<Actio
   listPendingCallsIn(branch.pendingCalls).map(({ entry }) => entry)
 
 /**
- * Returns a PauseEvent if the status is idle or running (design section 3). A paused conversation gets
- * another PauseEvent after a new message, or while a run is `live`, because that run may have been requested
- * after the first pause. A finished conversation with working calls is paused, too. Otherwise, the list is
- * empty. O(1).
+ * Returns a PauseEvent if the status is idle or running (design section 3). A paused conversation gets another
+ * PauseEvent after a new message, or while a run is `live`, because that run may have been requested after the
+ * first pause. A finished conversation with working calls is paused, too. Otherwise, returns no events. O(1).
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
@@ -57,7 +56,7 @@ const stopped = (state: State, stop: Event): Event[] =>
  * An idle conversation without a `live` run gets only the InterruptEvent. A paused or finished conversation is
  * interrupted only once, and only if a run is `live`, because that run may still be working. A finished
  * conversation with working calls is interrupted even without a `live` run, and becomes paused. For the status
- * `waiting_for_confirmation`, `error`, `stuck` or `deleting`, the list is empty, so calls that wait for
+ * `waiting_for_confirmation`, `error`, `stuck` or `deleting`, returns no events, so calls that wait for
  * confirmation stay pending. O(k log k) for k calls.
  * @param unstarted as for {@link decideRecover}
  * @example
@@ -309,9 +308,9 @@ export function errorResults(
 const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
- * Returns error results for abandoned calls. A result reports a call as never started if a pause holds the
- * call, or if the log does not contain its start and the call is in `unstarted` or approved. Without
- * `unstarted`, starts may be missing in the log.
+ * Returns error results for abandoned calls. A result reports its call as never started in three cases: a pause
+ * holds the call; the call is in `unstarted` and has no status; or `unstarted` is passed, and the call is
+ * approved but the log has no start of it. Without `unstarted`, the log may lack starts.
  */
 export function lostCallResults(
   { header, log }: State,

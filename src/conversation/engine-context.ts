@@ -65,7 +65,7 @@ interface CachedReplica {
 
 /**
  * The conversations of one engine. If idle replicas (states in memory) exceed the cache size, the least
- * recently used is evicted, and reopened on use. One idle replica may be larger than the cache, because
+ * recently used replica is evicted, and reopened on use. One idle replica may be larger than the cache, because
  * otherwise each use would read its log again.
  */
 export class EngineContext {

@@ -63,8 +63,8 @@ export interface Engine {
   /** Opens a conversation. Passing its record saves a read. @throws ColloquyError `unknown_conversation`. */
   open(conversation: string | ConversationRecord): Promise<Conversation>
   /**
-   * Returns a conversation and its status if it is in memory, else null. Does not read the store, so the
-   * latest events of other processes may be missing. O(1).
+   * Returns a conversation and its status if the conversation is in memory, else null. Does not read the store,
+   * so the latest events of other processes may be missing. O(1).
    */
   opened(id: string): { readonly conversation: Conversation; readonly status: Status } | null
   /**
@@ -85,9 +85,9 @@ export interface Engine {
   /** Deletes a conversation, its log and its subagents; ends their runs. Returns false if it does not exist. */
   delete(id: string): Promise<boolean>
   /**
-   * Deletes the conversations that match a filter of ids, owner, tags or last change, and their subagents'
-   * conversations. If the deletion fails, repeat it to delete the rest. O(conversations that the filter
-   * scans, and what is deleted).
+   * Deletes the conversations that match a filter (ids, owner, tags or last change), with their subagents'
+   * conversations. If the deletion fails, repeat it to delete the rest. O(conversations that the filter scans,
+   * and what is deleted).
    * @throws ColloquyError `invalid_argument` for an empty filter or invalid options, `invalid_query`,
    *   `invalid_id`; the errors of `onDelete`.
    * @example

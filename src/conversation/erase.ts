@@ -83,7 +83,7 @@ function unsigned(event: Event): Event {
   return JSON.stringify(after) === JSON.stringify(before) ? event : (copyJson(after).value as object as Event)
 }
 
-/** Removes the record's digests, because trying all short texts could reveal which text has an erased digest. */
+/** Removes the record's digests. From a digest, one could find a short erased text by trying all short texts. */
 function withoutDigests(event: JsonObject): JsonObject {
   const field = event['kind'] === 'ActionEvent' ? 'tool_call' : 'llm_message'
   return editObject(event, field, (holder) =>

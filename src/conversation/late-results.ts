@@ -100,7 +100,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
-/** Tip of the latest branch where a call is working; null for HEAD's branch, undefined for no branch. O(n). */
+/** Tip of the latest branch with a working call; null for HEAD's branch, undefined for no branch. O(n). */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
   const callId = action === undefined ? null : callIdOf(action)
@@ -113,11 +113,11 @@ export function workingTip({ log, branch }: State, actionId: string): Entry | nu
 
 /**
  * Returns the events that complete a working call: on HEAD's branch if the call is working there, else on the
- * latest branch where the call is working. Empty if the completion already exists. O(n).
+ * latest branch where the call is working. Returns no events if the completion already exists. O(n).
  * @param outcome default: `done`
  * @param id id of the message (default: `completionId(actionId)`); null to complete a call that was already
  *   completed on another branch
- * @throws ColloquyError `unknown_call` for a call that is not working; `invalid_argument` without content or
+ * @throws ColloquyError `unknown_call` if the call is not a working call; `invalid_argument` without content or
  *   for an unknown outcome; `evicted` when a snapshot or `evict` left out the branches.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }

@@ -27,7 +27,7 @@ import {
 } from './snapshot/record.ts'
 import type { Checkpoint, State } from './state.ts'
 
-/** Seals (checksums) of complete chunks, by last entry. A seal is fixed, because earlier entries never change. */
+/** Seals (checksums) of complete chunks, by the chunk's last entry. Entries never change, so a seal is fixed. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
@@ -78,7 +78,7 @@ export interface SnapshotPart {
 }
 
 /**
- * Returns the parts of a snapshot that changed since an earlier length of the log. Together with the
+ * Returns those parts of a snapshot that changed since an earlier length of the log. Together with the
  * unchanged parts, they contain the header; the ids, parents, times and kinds of all events; and the bodies
  * that HEAD's branch needs.
  *

@@ -340,9 +340,7 @@ export interface Follower {
   readonly shards: number
   /** Resolves when the follower has ended: its handler calls are done, and its leases are released. */
   readonly closed: Promise<void>
-  /**
-   * Ends the follower after its running handlers, which must not await `close`. Resolves when `closed` does.
-   */
+  /** Ends the follower after its running handlers. They must not await `close`. Resolves when `closed` does. */
   close(): Promise<void>
 }
 

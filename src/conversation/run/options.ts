@@ -43,8 +43,8 @@ export interface RunOptions {
    */
   readonly from?: number
   /**
-   * `replied` (default): the run ends when the agent has replied, even if calls are working. `settled`: the
-   * run ends when no call of the branch is working, and the model has read each result.
+   * `replied` (default): the run ends when the agent has replied, even if there are working calls. `settled`:
+   * the run ends when the branch has no working call, and the model has read each result.
    */
   readonly until?: 'replied' | 'settled'
   /**

@@ -90,9 +90,9 @@ export function isLostTwice({ log: { entries } }: State, seq: number): boolean {
 }
 
 /**
- * All calls of replies with pending calls, by LLM response id. Searches backwards from HEAD. Before the first
- * pending call, the search ends at an observation or another reply, because real logs repeat response ids.
- * O(events since the first pending call).
+ * Returns all calls of each reply that has a pending call, by LLM response id. Searches backwards from HEAD.
+ * Before the first pending call, the search ends at an observation or another reply, because real logs repeat
+ * response ids. O(events since the first pending call).
  */
 function repliesOf({ log }: State, open: readonly PendingCall[]): Map<string, ActionEvent[]> {
   const replies = new Map(open.map(({ entry }) => [entry.event.llm_response_id, [] as ActionEvent[]]))

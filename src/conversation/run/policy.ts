@@ -11,7 +11,7 @@ const RISKS: readonly unknown[] = ['LOW', 'MEDIUM', 'HIGH']
 /**
  * Returns the policy that a `confirmation_policy` update sets: AlwaysConfirm, NeverConfirm, or ConfirmRisky
  * with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never requires confirmation; an
- * unknown kind always does. An unknown threshold requires it for every known risk. If a call requires
+ * unknown kind always does. An unknown threshold requires confirmation for every known risk. If a call requires
  * confirmation, all calls of its reply wait. A reply whose only call is `finish` or `think` never waits.
  * @example
  * const call = { kind: 'ActionEvent', tool_name: 'rm', security_risk: 'HIGH' }

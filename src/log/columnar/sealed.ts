@@ -35,8 +35,8 @@ export function seal({ kind, version }: Label, sections: readonly Uint8Array[]):
 }
 
 /**
- * Returns a block's sections, at multiples of four bytes, without copying them; null if the block is damaged,
- * invalid, or of another kind or version. Does not throw for `aligned` bytes. O(bytes).
+ * Returns a block's sections, which begin at multiples of four bytes, without copying them; null if the block
+ * is damaged, invalid, or of another kind or version. Does not throw for `aligned` bytes. O(bytes).
  */
 export function unseal({ kind, version }: Label, bytes: Uint8Array): Uint8Array[] | null {
   const { buffer, byteOffset, byteLength } = bytes
@@ -64,8 +64,8 @@ export function sealOf(bytes: Uint8Array): Seal {
 }
 
 /**
- * Returns bytes from which numbers can be read in place. Copies unaligned bytes, shared memory, and a small
- * part of a large buffer, so that the buffer can be freed. O(bytes).
+ * Returns bytes from which numbers can be read in place. Copies unaligned bytes and shared memory. Also copies
+ * a small part of a large buffer, so that the buffer can be freed. O(bytes).
  */
 export function aligned(bytes: Uint8Array): Uint8Array {
   const { buffer, byteOffset, byteLength } = bytes

@@ -416,7 +416,7 @@ class Driver {
   }
 
   /**
-   * Returns what a restart must not change. If a conversation is idle while a step hangs (`isCut`), it is not
+   * Returns what a restart must not change. A conversation that is idle while a step hangs (`isCut`) is not
    * compared, because pause and resume make a conversation idle even if its step hangs.
    */
   async #portraits() {
