@@ -14,12 +14,12 @@ const ROOT = resolve(import.meta.dirname, '..')
 const PAGE = join(ROOT, 'docs/errors.md')
 
 const MEANINGS: Readonly<Record<ErrorCode, string>> = {
-  unknown_event: 'No event of this conversation has the id. Check the id and the conversation.',
+  unknown_event: 'No event of this conversation has this id. Check the id and the conversation.',
   evicted:
     'The body of an event, or an earlier state, is no longer in memory. Use `conversation.read`, or replay the whole log.',
   empty_view: 'There is no message to send to a model. Append one first.',
   pending_calls:
-    'The current branch has calls without a result, and `pending` is `refuse`. Run or recover the conversation.',
+    'The current branch has calls without a result, and the option `pending` is `refuse`. Run or recover the conversation.',
   invalid_argument: 'An argument or option is invalid. Correct the call.',
   invalid_query: 'A search or list has an invalid filter, order or limit. Correct the query.',
   invalid_rules: 'Redaction rules are invalid. Correct them.',
@@ -34,7 +34,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   unknown_parent: 'An event names a parent that is not in the log. Append the parent first.',
   transient_event: 'An event of this kind is for live readers only and is never stored. Publish it instead.',
   lease_lost:
-    'Another process may own the work now, or the conversation was replaced. Stop; do not append the rest.',
+    'Another process may own the work now, or the conversation was replaced. Stop the work, and append nothing more.',
   invalid_event:
     'A value is not an event that can be appended or published. `data.issues`, if present, lists the invalid fields.',
   unknown_call:
@@ -47,7 +47,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   store_full: 'The disk or the quota is full. Free space, then retry.',
   store_read_only: 'The database accepts no writes. Open it for writing, or connect to the primary.',
   store_unavailable:
-    'This process cannot use the database. Correct the cause that the text names, then retry.',
+    'This process cannot use the database. Correct the cause that the error text names, then retry.',
   store_newer: 'A newer version of the library wrote the database. Upgrade the library.',
   store_closed: 'The store is closed. Create another one.',
 }
