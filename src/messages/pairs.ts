@@ -10,10 +10,10 @@ export const pairHalf = (half: PairHalf['half'], kind: string, id: unknown): Pai
 
 /**
  * Returns the turns, with a placeholder for each half of a pair whose other half is missing or misplaced. A
- * result must follow its call: in the same reply, in a reply that continues it, or at the start of the next
- * user turn. If the last turn is a reply that waits for results, the reply keeps its calls. Placeholders also
- * replace both halves of `refused` pairs, and calls whose ids were `used` before. Whether a reply waits does
- * not depend on later turns. O(parts).
+ * result must follow its call: in the same reply, in a continuation of this reply, or at the start of the
+ * next user turn. If the last turn is a reply that waits for results, the reply keeps its calls. Placeholders
+ * also replace both halves of `refused` pairs, and calls whose ids were `used` before. Whether a reply waits
+ * does not depend on later turns. O(parts).
  */
 export function pairParts(
   turns: readonly Turn[],

@@ -115,8 +115,8 @@ const toolCall = /* @__PURE__ */ memoize(
 const REJECTED = 'User rejected the action'
 
 /**
- * Writes a result. Uses the call's `tool_call_id`, because a result matched by its `action_id` can have
- * another. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
+ * Writes a result with the call's `tool_call_id`, because a result matched by its `action_id` can have
+ * another id. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))

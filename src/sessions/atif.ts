@@ -13,7 +13,7 @@ import { contentOf, instantIn, isSameReply, isTextBlock, textIn } from './conten
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { callOrigins, type Origin, SessionWriter } from './writer.ts'
 
-/** Reads the first trajectory. Its subagents and the file's other trajectories become its children. */
+/** Reads the first trajectory as a session. The session's children are the subagents and the other trajectories. */
 export function readAtif(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const trajectories = records.filter(isTrajectory)
@@ -234,8 +234,8 @@ function readReply({ fields: step, calls, results, origin }: Step, { agent, writ
 
 /**
  * Adds a step's results. A result that names no call belongs to the call at the same index if the step has as
- * many results as calls, and to the last call if not. In a step without calls, this result becomes an
- * environment message.
+ * many results as calls, else to the last call. In a step without calls, this result becomes an environment
+ * message.
  */
 function addResults({ calls, results, origin }: Step, { writer, ids: names, actions }: Trajectory): void {
   const ids = calls.map((call) => stringOf(call['tool_call_id']))

@@ -150,8 +150,8 @@ interface RepliesOfId {
 
 /**
  * Returns the reply of each line. Some servers use one id for all replies. So a line with the same reply id
- * starts another reply if its request id differs. If the line has no request id, it starts another reply if
- * its parent is a result. Results may be between the lines of one request.
+ * starts another reply if its request id differs. A line without a request id starts another reply if the
+ * line's parent is a result. Results may be between the lines of one request.
  */
 function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   const replies = new Map<Line, SplitReply>()
@@ -663,8 +663,8 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 
 /**
  * Adds a summary. `boundary` is the earlier line that started the compaction, or null. Messages that the
- * compaction kept follow the summary, unless the boundary is their anchor. Then they precede it. Returns the
- * id of the last kept line, or null if none was kept.
+ * compaction kept follow the summary, unless the boundary is their anchor. Then these messages precede the
+ * summary. Returns the id of the last kept line, or null if none was kept.
  */
 function addSummary(
   line: Line,
@@ -700,7 +700,7 @@ function keptBy(
   return head === undefined || tail === undefined ? null : (line) => head <= line && line <= tail
 }
 
-/** Returns the ids of kept events: if a call is kept, also all calls of its reply, and their results. */
+/** Returns the ids of the kept events. If a call is kept, all calls of its reply are kept, with their results. */
 function wholeReplies(sight: readonly Place[], isKept: (line: number) => boolean): ReadonlySet<string> {
   const stored = new Set<string>()
   const replies = new Set<string>()

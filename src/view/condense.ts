@@ -185,7 +185,7 @@ function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): numb
   return indexAfter(units, offset + listed)
 }
 
-/** Creates the summary. The Condensation determines its id, time and source, so every fold creates the same one. */
+/** Creates the summary. The Condensation determines its id, time and source, so all folds create equal summaries. */
 function summaryUnit(
   entry: EventEntry<Condensation>,
   before: Unit | undefined,

@@ -210,7 +210,7 @@ export function indexOfUnit(units: Units, order: UnitOrder): number {
   return index
 }
 
-/** Returns the first index with at least this many view events before it, else the length. O(log n). */
+/** Returns the first index that at least `events` view events precede, else the length. O(log n). */
 export function indexAfter(units: Units, events: number): number {
   let index = 0
   let rest = events

@@ -81,10 +81,10 @@ export function cutPointsIn(view: View): number[] {
 export const MAX_PASSED = 1_024
 
 /**
- * Returns the index at which an event's unit is inserted into the view, usually the end. A reply whose record
- * names the HEAD of its request is inserted before those messages at the end of the view that were logged
- * after this HEAD. Returns null if more than 1,024 units would follow: the caller then appends the unit, with
- * a warning. O(units passed + log n).
+ * Returns the index at which an event's unit is inserted into the view, usually the end. If a reply's record
+ * names the HEAD of its request, the reply is inserted before the messages that were logged after this HEAD
+ * and are at the end of the view. Returns null if more than 1,024 units would follow: the caller then appends
+ * the unit, with a warning. O(units passed + log n).
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
   const end = units.length

@@ -23,9 +23,9 @@ import type {
  * Writes messages for the AI SDK. They are valid for any log (law M). If they begin with system messages,
  * pass `allowSystemInMessages` to the SDK, or pass the system messages separately as its `instructions`.
  * Provider data, and thinking with Anthropic's signature, are sent only while their reply's prefix is
- * unchanged. Unsigned thinking is sent as a reasoning part without provider data; so is the
- * `reasoning_content` of a reply that has no thinking. OpenAI's reasoning items are left out, because the SDK
- * would send only their ids. O(content).
+ * unchanged. Unsigned thinking is sent as a reasoning part without provider data. If a reply has no thinking,
+ * its `reasoning_content` is sent in this way. OpenAI's reasoning items are left out, because the SDK would
+ * send only their ids. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAiSdk([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]

@@ -220,7 +220,7 @@ export type AnthropicMessage =
 
 /** The fields of a Messages request that are written from the log. */
 export interface AnthropicRequest {
-  /** Absent without a system prompt, because the provider rejects an empty one. */
+  /** Absent without a system prompt, because the provider rejects an empty field. */
   readonly system?: AnthropicText[]
   readonly messages: AnthropicMessage[]
   /** Id of the container that runs the provider's own tools, if calls of the last reply still wait in it. */

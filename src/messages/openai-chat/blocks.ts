@@ -32,7 +32,7 @@ const ofUser = (fields: Fields): AcceptedKind => ({
   fits: typed({ ...fields, ...cached }),
 })
 
-/** The parts of a request. Results can contain only text, so a user message after them has their files. */
+/** The parts of a request. Results can contain only text. Their files follow in a user message. */
 export const PARTS: PartTable = {
   user: true,
   result: false,

@@ -231,11 +231,11 @@ function requestKey(item: JsonObject): string | null {
 
 /**
  * Writes the instructions and the input of a Responses request. They are valid for any log (law M). If a
- * reply's prefix is unchanged, each of its reasoning items with a legal id is sent with its encrypted
- * content, before the item that followed the reasoning. Thinking blocks, reasoning text, and the status and
- * plain content of reasoning items are left out, because the provider rejects all of these. The answer to an
- * item that is sent, for example an `mcp_approval_response` to an `mcp_approval_request`, is also sent as an
- * item. O(content).
+ * reply's prefix is unchanged, the reply's reasoning items with legal ids are sent with their encrypted
+ * content, each before the item that followed the reasoning. Thinking blocks, reasoning text, and the status
+ * and plain content of reasoning items are left out, because the provider rejects all of these. The answer to
+ * an item that is sent, for example an `mcp_approval_response` to an `mcp_approval_request`, is also sent as
+ * an item. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toOpenAIResponses([{ role: 'user', content: [{ text: 'hi' }], name: null }]).input.length // 1
