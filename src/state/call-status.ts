@@ -41,18 +41,12 @@ export function foldCallStatuses(
   const grant = GRANTS.find((each) => GRANT_KEYS[each] === key)
   if (grant === undefined || !Array.isArray(value)) return callStatuses
   const listed = new Set<unknown>(value)
-  const merge = (statusOf: (id: string) => PendingCallStatus | undefined): PendingCallStatus[] =>
-    listPendingCallsIn(branch.pendingCalls).flatMap(({ entry: { id } }) => {
-      const known = statusOf(id)
-      return listed.has(id) && known?.grant !== grant ? { action_id: id, grant } : (known ?? [])
-    })
-  // Both lists are in log order. The index is needed only if calls have ended or are on another branch.
-  let next = 0
-  let after = merge((id) => (callStatuses[next]?.action_id === id ? callStatuses[next++] : undefined))
-  if (next < callStatuses.length) {
-    const byId = new Map(callStatuses.map((known) => [known.action_id, known]))
-    after = merge((id) => byId.get(id))
-  }
+  const before = new Map(callStatuses.map((known) => [known.action_id, known]))
+  const after = listPendingCallsIn(branch.pendingCalls).flatMap(({ entry: { id } }): PendingCallStatus[] => {
+    const known = before.get(id)
+    if (listed.has(id) && known?.grant !== grant) return [{ action_id: id, grant }]
+    return known === undefined ? [] : [known]
+  })
   const isSame = after.length === callStatuses.length && after.every((one, i) => one === callStatuses[i])
   return isSame ? callStatuses : after
 }
