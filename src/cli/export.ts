@@ -41,7 +41,7 @@ export async function exportConversation({ options }: RequestOf<'export'>, page:
   return page.attempt({ ...about, name: output ?? about.name }, () => withStore(db, { write: false }, write))
 }
 
-/** Masks secrets. Reads the log once in advance, because a reply's events can be on several pages. */
+/** Returns a source with masked secrets. Reads the log once in advance: a reply's events can be on several pages. */
 async function redacted(store: Store, record: ConversationRecord): Promise<Source> {
   const rules = redactionRules()
   const masked = new Set<string>()
@@ -94,13 +94,13 @@ function nameOf(id: string): string {
   return name.length <= MAX_NAME_LENGTH ? name : `~${createHash('sha256').update(id).digest('hex')}`
 }
 
-/** Returns an event's JSON. A quarantined line is unchanged, or is wrapped if an import would read it differently. */
+/** Returns an event's JSON. Wraps a quarantined line if an import would read the bare line differently. */
 function rawText({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)
 }
 
-/** Escapes characters that control a terminal: a quarantined line may contain them. */
+/** Escapes characters that control a terminal, because a quarantined line may contain them. */
 const terminalTextOf = ({ fact }: StoredEvent): string =>
   escapeActive(isQuarantined(fact) ? wrap(fact) : JSON.stringify(fact))
 

@@ -284,7 +284,7 @@ const BATCH = 200
 /** A file that begins with this many lines, none of which is an event, is rejected as another kind of file. */
 const HOPELESS = 1000
 
-/** Yields batches, but none before an event was read, so that a file of another kind creates nothing. */
+/** Yields the first batch only after it has read an event, so that a file of another kind creates nothing. */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
   report: ImportReport,

@@ -211,7 +211,7 @@ function sinkOf(stream: Writable & { readonly isTTY?: boolean; readonly columns?
   }
 }
 
-/** Calls back on the first signal. A second signal ends the process at once. */
+/** Calls `stop` on the first SIGINT or SIGTERM. A second signal ends the process at once. */
 function onStop(stop: () => void): void {
   const once = (): void => {
     process.off('SIGINT', once).off('SIGTERM', once)

@@ -62,7 +62,7 @@ function maskParts(text: string, parts: Iterable<readonly [start: number, end: n
   return shown + text.slice(position)
 }
 
-/** Positions of secrets in the query of a URL, and in URLs that the query contains. */
+/** Yields the positions of secrets in the query of a URL, and in URLs that the query contains. */
 function* secretParameters(url: string): Generator<readonly [start: number, end: number]> {
   for (const { 0: part, index } of url.matchAll(/[&;#]?[^&;#]*/g)) {
     let name = /^[&;]/.test(part) ? 0 : part.indexOf('?')
@@ -101,7 +101,7 @@ const allMasked = (value: JsonValue): JsonValue =>
     (typeof one === 'string' && one !== '') || typeof one === 'number' ? MASK : one,
   ) as JsonValue
 
-/** The words of a shell command, with their quotes, and the spaces between them. */
+/** Splits a shell command into words, which keep their quotes, and the white space between the words. */
 function wordsOf(command: string): string[] {
   const words: string[] = []
   let isInWord = false
@@ -132,8 +132,8 @@ function shownArguments(list: readonly JsonValue[]): JsonValue[] {
 }
 
 /**
- * Returns a value without secrets. Removes each text, list, environment and header map that contains a secret.
- * From other objects, removes only secret fields.
+ * Returns a value without secrets. Removes each text, list, environment map and header map that contains a
+ * secret. From other objects, removes only secret fields.
  */
 export function withoutSecrets(value: JsonObject): JsonObject {
   const open = Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(

@@ -26,7 +26,7 @@ export interface Records<T extends object> {
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
   /**
    * Changes a record to the result of `decide`; null deletes the record, undefined changes nothing. Calls
-   * `decide` again if another process was faster. Returns the new record.
+   * `decide` again if another process changed the record first. Returns the new record.
    */
   readonly update: (id: string, decide: Decide<T>) => Promise<T | null>
   readonly remove: (id: string) => Promise<boolean>

@@ -81,8 +81,8 @@ export interface ServiceOptions {
   readonly webhooks?: readonly WebhookOptions[]
   readonly webhookDispatcher?: WebhookDispatcherOptions
   /**
-   * Secret for the encryption of profiles, settings, start requests and named secrets. Without it, secrets
-   * cannot be stored; secrets of start requests then exist only in memory. Default: none.
+   * Encrypts profiles, settings, start requests and named secrets. Without this option, secrets cannot be
+   * stored, and secrets of start requests exist only in memory. Default: none.
    */
   readonly secret?: string
   readonly quota?: Quota

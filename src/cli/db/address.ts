@@ -15,7 +15,7 @@ const HIDDEN = '***'
 
 const SECRET_PARAMETER = /([?&](?:password|sslpassword)=)([^&\n]*)/gi
 
-/** Matches a database URL with a password. Apply it to the part of a line before its last @. */
+/** Matches a database URL with a password. Apply this pattern to the part of a line before its last @. */
 const PASSWORD = /(postgres(?:ql)?:\/\/[^\s:/@]*):[^]*$/i
 
 export const isDatabaseUrl = (text: string): boolean => POSTGRES.test(text)

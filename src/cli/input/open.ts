@@ -202,7 +202,7 @@ export async function* follow<T>(read: readonly T[], iterator: AsyncIterator<T>)
   }
 }
 
-/** Joins the parts of a piece that may span chunks. Each part is copied once. */
+/** Joins the parts of a piece, which may span several chunks. Copies each part once. */
 const joined = (parts: Buffer[], last: Buffer): Buffer =>
   parts.length === 0 ? last : Buffer.concat([...parts.splice(0), last])
 
@@ -226,7 +226,10 @@ async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncIterableIterator
   if (!last.every(isSpace)) yield [{ line: line + 1, bytes: last }]
 }
 
-/** The text of each element of the first array in valid JSON. Parsing would lose digits and repeated keys. O(length). */
+/**
+ * Returns the elements of the first array in valid JSON, as text: parsing would lose digits and repeated keys.
+ * O(length).
+ */
 function elementsOf(text: Buffer): Piece[] {
   const pieces: Piece[] = []
   let from = text.indexOf('[') + 1
@@ -256,7 +259,7 @@ const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as const
 export type DocumentName = (typeof DOCUMENTS)[number]
 
 export interface SidecarFiles {
-  /** Name of the conversation's folder, or null. Agent servers use the conversation's id. */
+  /** Name of the conversation's folder, or null. Agent servers name this folder by the conversation's id. */
   readonly folder: string | null
   readonly documents: Readonly<Partial<Record<DocumentName, Buffer>>>
   readonly ignored: readonly string[]
@@ -350,7 +353,7 @@ export async function sessionFilesIn(name: string) {
   })
 }
 
-/** Finds a Codex rollout by its id: in `sessions` and `archived_sessions` around the file `other`, or next to it. */
+/** Finds a Codex rollout by its id: in the `sessions` and `archived_sessions` around `other`, or else in its folder. */
 export async function findRollout(other: string, id: string): Promise<string | null> {
   const folder = dirname(resolve(other))
   const home = /^(.*[\\/])(?:archived_)?sessions(?=[\\/]|$)/.exec(folder)?.[1]

@@ -12,7 +12,7 @@ export interface FileTree {
   readonly read: (path: string) => Promise<Buffer>
 }
 
-/** Maximum number of files in a new zip. More would need the ZIP64 format. */
+/** Maximum number of files in a new zip. More files would need the ZIP64 format. */
 const MAX_FILES = 65_535
 
 /** Maximum unpacked bytes of a zip, because all its files are in memory together. */

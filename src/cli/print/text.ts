@@ -44,7 +44,7 @@ export function fit(text: string, columns: number): string {
 export const pad = (text: string, columns: number): string =>
   text + ' '.repeat(Math.max(0, columns - width(text)))
 
-/** Yields lines. The first one begins with `lead`, whose width is `indent`, and the others with `indent` spaces. */
+/** Yields lines. The first line begins with `lead`, whose width is `indent`; other lines, with `indent` spaces. */
 export function* wrapWords(
   words: readonly string[],
   columns: number,
@@ -79,7 +79,7 @@ export function toJson(value: unknown, indent = 0): string {
   return escapeActive(hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent))
 }
 
-/** Escapes characters of JSON on which a terminal may act. They occur only inside strings. */
+/** Escapes characters of JSON that may control a terminal. They occur only inside strings. */
 export const escapeActive = (json: string): string =>
   json.replace(ACTIVE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 

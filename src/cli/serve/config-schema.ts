@@ -76,7 +76,7 @@ const camelName = (name: string) => name.replaceAll(/_(.)/g, (_, letter: string)
 const camelCased = <T extends object>(value: T): Camel<T> =>
   Object.fromEntries(Object.entries(value).map(([name, inner]) => [camelName(name), inner])) as Camel<T>
 
-/** Maximum milliseconds of a timer. No other count needs a larger maximum. */
+/** Maximum of every count: the maximum milliseconds of a timer. Other counts need no larger maximum. */
 const MAX_COUNT = 2 ** 31 - 1
 
 /** Maximum bytes of a body, which is read as one text. */

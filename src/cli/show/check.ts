@@ -1,4 +1,4 @@
-/** Shows the problems of a recording: lines that do not load, and what a correct server would not write. */
+/** Shows the problems of a recording: undecodable lines, and events that a correct server would not write. */
 
 import { UPCASTERS } from '../../event/index.ts'
 import { findEvent, isToolResult, listWarnings, type State, switchTo } from '../../index.ts'

@@ -81,7 +81,7 @@ export interface TreeRow {
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/** Yields rows in O(n). Indents the child on HEAD's path, or else the largest subtree, like its parent: O(log n) levels. */
+/** Yields rows in O(n). The child on HEAD's path, or else the largest subtree, is not indented: O(log n) levels. */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []

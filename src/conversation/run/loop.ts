@@ -583,7 +583,7 @@ function runEnding(
   stuck: ((state: State) => string | null) | undefined,
 ): Event[] {
   if (iterations >= maxIterations) {
-    const detail = `The run reached its maximum of ${maxIterations} model calls. Raise maxIterations, or run again.`
+    const detail = `The run reached its maximum of ${maxIterations} requests to the model. Raise maxIterations, or run again.`
     return [errorEvent('MaxIterationsReached', detail)]
   }
   const reason: unknown = stuck?.(state) ?? null

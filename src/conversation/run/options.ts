@@ -25,9 +25,9 @@ export interface RunOptions {
    * `CondensationRefused`. Default: none.
    */
   readonly condenser?: RunCondenser
-  /** Maximum number of model calls, after which the run ends with `MaxIterationsReached`. Default: 500. */
+  /** Maximum number of requests to the model. Then the run ends with `MaxIterationsReached`. Default: 500. */
   readonly maxIterations?: number
-  /** Called before each model call. A returned reason ends the run as `stuck`. Default: never stuck. */
+  /** Called before each request to the model. A returned reason ends the run as `stuck`. Default: never stuck. */
   readonly stuck?: (state: State) => string | null
   /** Whether to wait for another active run, instead of rejecting with `already_running`. Default: false. */
   readonly wait?: boolean

@@ -20,8 +20,8 @@ import { callTokenBody, cancelBody, completeBody } from '../request-schema.ts'
 const PREFIX = 'ct-colloquy-'
 
 /**
- * Tokens to complete background calls. A new token for a call replaces the previous one. The store contains
- * only hashes of tokens.
+ * Issues and checks tokens that complete background calls. A new token replaces the call's previous token. The
+ * store contains only hashes of tokens.
  */
 export class CallTokens {
   readonly #store: Store
@@ -45,7 +45,7 @@ export class CallTokens {
     return { token, expires_at, path: callPath(conversationId, actionId) }
   }
 
-  /** Whether a token is valid. Compares hashes in constant time; if no hash is stored, compares with zeros. */
+  /** Whether a token is valid. Compares hashes in constant time. If no hash is stored, compares with zeros. */
   async isValid(conversationId: string, actionId: string, token: string): Promise<boolean> {
     const stored = (await this.#records.find(await callbackId(conversationId, actionId)))?.record
     const isSame = isSameHash(stored?.hash ?? '0'.repeat(64), await sha256(token))

@@ -67,7 +67,7 @@ const SEARCH = { ...FILTERS, include_skills, sort_order: sortOrder, ...CURSOR_PA
 interface Upkeep {
   readonly delete: (id: string) => Promise<void>
   readonly inherit: Inherit
-  /** Creates the folder of a new conversation. Does not reject if that fails. */
+  /** Creates the folder of a new conversation. Resolves even if the folder cannot be created. */
   readonly prepare: (record: ConversationRecord) => Promise<void>
 }
 
@@ -216,8 +216,8 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
 ]
 
 /**
- * Returns a page, which may be short or empty and still have a next page. The store filters by status if it
- * knows every status. Otherwise, this function opens a limited number of conversations to read their status.
+ * Returns a page. Even a short or empty page may have a next page. The store filters by status if it has the status
+ * of every conversation. Otherwise, this function opens a limited number of conversations to read their status.
  */
 async function search(
   lifecycle: Lifecycle,
@@ -241,7 +241,7 @@ async function search(
   })
 }
 
-/** Counts conversations. For an exact count by status, opens every conversation whose status is unknown. */
+/** Counts conversations. An exact count by status first opens every conversation whose status is unknown. */
 async function count(
   lifecycle: Lifecycle,
   { status, tag: tags, owner, archived }: ValuesOf<typeof FILTERS>,
@@ -268,8 +268,8 @@ async function count(
 }
 
 /**
- * Opens up to `limit` conversations of unknown status, such as imported ones; opening stores the status.
- * Returns whether every status is known now. In a read-only store, statuses stay unknown.
+ * Opens up to `limit` conversations of unknown status, such as imported conversations. Opening one stores its
+ * status. Returns whether every status is known now. In a read-only store, statuses stay unknown.
  */
 async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
   const { store } = lifecycle.engine
@@ -286,7 +286,7 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
-/** Describes a conversation; null if deleted. Call sequentially: many open conversations may not fit into memory. */
+/** Describes a conversation; null if deleted. Describe one at a time, because many may not fit into memory. */
 async function describeIfThere(
   lifecycle: Lifecycle,
   input: string | ConversationRecord,

@@ -29,8 +29,8 @@ interface Created {
 }
 
 /**
- * Creates a conversation and appends its first message. If the conversation exists, only completes an
- * earlier request that a crash interrupted.
+ * Creates a conversation and appends its first message. If the conversation already exists, only completes an
+ * earlier start request that a crash interrupted.
  * @throws HttpProblem 413 for a start request that is too large, 422 for a reserved id or an unknown parent,
  *   429 for too many runs.
  */
@@ -132,7 +132,7 @@ function positionAfter({ message }: Beginning, { log }: State): number | null {
   return entry === undefined ? null : entry.seq + 1
 }
 
-/** Appends the confirmation policy and the first message together. If requests race, only one appends. */
+/** Appends the confirmation policy and the first message together. Of concurrent requests, only one appends. */
 async function begin(conversation: Conversation, body: StartBody, isNew: boolean): Promise<Created> {
   const beginning = beginningOf(conversation.id, body)
   await appendDecided(conversation, (state) => missingEvents(beginning, state, isNew))

@@ -106,7 +106,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     returns: INFO_SCHEMA,
     otherwise: { 404: 'Unknown conversation or event', 409: 'The conversation is running' },
     async work({ conversation }, body) {
-      // Null moves before the first event.
+      // Null moves HEAD before the first event.
       await conversation.navigate(body?.event_id ?? null)
       return describeConversation(lifecycle, conversation)
     },
@@ -191,7 +191,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
   }),
 ]
 
-/** Pauses a conversation. Appends a second PauseEvent only to stop an active or requested run. */
+/** Pauses a conversation. If it is already paused, appends a PauseEvent only to stop an active or requested run. */
 async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
   const events = await conversation.pause()
   if (events.length > 0 || (await conversation.state()).header.status !== 'paused') return
@@ -214,7 +214,7 @@ function approveAll(state: State): readonly Event[] {
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
-/** Returns the ids of calls rejected since the earliest of `actionIds`. @throws ColloquyError `evicted`. */
+/** Returns the ids of calls rejected since the earliest call in `actionIds`. @throws ColloquyError `evicted`. */
 function rejectedSince(log: Log, actionIds: readonly string[]): ReadonlySet<string> {
   const positions = actionIds.flatMap((id) => findEventIn(log, id)?.seq ?? [])
   const entries = log.entries.slice(Math.min(log.entries.length, ...positions))

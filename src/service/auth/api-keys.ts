@@ -25,9 +25,9 @@ interface StoredKey extends ApiKeyInfo {
   readonly hash: string
 }
 
-/** API keys in a store. */
+/** Creates, lists, removes and finds API keys in a store. */
 export interface ApiKeys {
-  /** Creates a key. Only this call returns `key`; the store contains only its hash. */
+  /** Creates a key. No other method returns `key`, because the store contains only its hash. */
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>
   readonly list: () => Promise<readonly ApiKeyInfo[]>
   readonly remove: (id: string) => Promise<boolean>
@@ -35,18 +35,18 @@ export interface ApiKeys {
   readonly find: (credential: string) => Promise<ApiKeyInfo | null>
 }
 
-/** Prefix of keys, by which scanners recognise leaked keys. */
+/** Prefix of every key. Secret scanners recognise leaked keys by this prefix. */
 const PREFIX = 'sk-colloquy-'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-/** Characters of a key after its prefix. 43 characters from an alphabet of 62 have 256 bits. */
+/** Number of characters of a key after its prefix. 43 characters from an alphabet of 62 have 256 bits. */
 const LENGTH = 43
 
 /** Minimum milliseconds between two writes of a key's last use. */
 const USED_EVERY = 300_000
 
 /**
- * Returns the API keys in a store. All processes that use the store share the keys, so a deleted key is invalid
- * everywhere. `list` is O(keys), any other call O(log keys).
+ * Returns the functions that manage the API keys in a store. All processes that use the store share the keys,
+ * so a deleted key is invalid everywhere. `list` is O(keys); any other method is O(log keys).
  * @example
  * const keys = apiKeys(memoryStore())
  * const { key } = await keys.create({ name: 'ci', not_before: null, expires_at: null, org_id: null })
@@ -76,7 +76,7 @@ export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
     },
     remove: (id) => records.remove(id),
     async find(credential) {
-      // Other credentials need no query.
+      // A credential without the prefix is not an API key.
       if (!credential.startsWith(PREFIX)) return null
       // The duration of the query reveals nothing, because callers cannot choose the hash.
       const { items } = await records.list({ by: 'hash', value: await sha256(credential), limit: 1 })

@@ -4,18 +4,18 @@ import { type ApiKeyInfo, type ApiKeys, isSameHash, sha256 } from './api-keys.ts
 import { HttpProblem } from '../http/problem.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 
-/** Methods that change nothing. Pages of other sites cannot read their responses. */
+/** HTTP methods that change nothing. Pages of other sites cannot read the responses. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** A credential, and where it was found. */
 export interface Credential {
   readonly text: string
-  /** A `cookie` needs care: browsers send it with the requests of any page. */
+  /** `cookie` needs care: browsers send a cookie with requests from any page. */
   readonly from: 'header' | 'cookie'
 }
 
 /**
- * Returns the credential in a request's header, or else in its cookie `api_key`; null if both are missing.
+ * Returns the credential in a request's header, or else in the cookie `api_key`; null if both are missing.
  * Ignores the URL.
  * @example
  * credentialOf({ headers: new Headers({ 'X-Session-API-Key': 'k' }) })?.text // 'k'
@@ -38,8 +38,8 @@ export type Caller =
   | { readonly type: 'api_key'; readonly key: ApiKeyInfo }
 
 /**
- * Returns the caller for a credential; null if it is missing or invalid. `org` is the organization of the
- * request. @throws HttpProblem 403 for a key of another organization.
+ * Returns the caller for a credential; null if the credential is missing or invalid. `org` is the organization
+ * of the request. @throws HttpProblem 403 for a key of another organization.
  */
 export type Identify = (credential: Credential | null, org?: string | null) => Promise<Caller | null>
 

@@ -26,7 +26,7 @@ export const keyOperations = (
   identify: (request: Request) => Promise<Caller>,
   userOf: UserOf,
 ): Operation[] => {
-  /** Rejects API keys, because an API key could create another key that outlives the first. */
+  /** Rejects callers with an API key: they could create a key that outlives their own key. */
   const requireSession = async (request: Request): Promise<void> => {
     const { type } = await identify(request)
     if (type === 'api_key') throw new HttpProblem(403, 'API keys cannot manage keys. Use a service key.')

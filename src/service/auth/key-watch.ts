@@ -1,4 +1,4 @@
-/** Ends streams whose key was deleted or has expired, because a stream must not outlive its key. */
+/** Ends streams whose API key was deleted or has expired, because a stream must not outlive its key. */
 
 import { HttpProblem } from '../http/problem.ts'
 import { isWithin } from './api-keys.ts'

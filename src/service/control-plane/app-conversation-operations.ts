@@ -131,15 +131,15 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   }),
 ]
 
-/** Returns the service's origin as clients see it. A proxy that ends TLS reports `https` in a header. */
+/** Returns the service's origin as clients see it. A proxy that terminates TLS sends `https` in a header. */
 export function originOf({ url, headers }: Pick<Request, 'url' | 'headers'>): string {
   const { host, origin } = new URL(url)
   return /^https\b/i.test(headers.get('x-forwarded-proto') ?? '') ? `https://${host}` : origin
 }
 
 /**
- * Returns a page, newest first. O(limit) for filters by creation time and sandbox. Other filters check a
- * limited number of conversations, so a page may be short or empty and still have a next page.
+ * Returns a page, newest conversation first. O(limit) for filters by creation time and sandbox. With other
+ * filters, checks a limited number of conversations. So even a short or empty page may have a next page.
  */
 const search = (
   plane: ControlPlane,

@@ -59,10 +59,7 @@ export const APP_CONVERSATION = objectOf({
   observability_span_name: 'string?',
 })
 
-/**
- * Maximum number of conversations opened at once. More could push conversations that are in use out of
- * memory.
- */
+/** Maximum number of conversations opened at once. Opening more could evict other conversations from memory. */
 export const AT_ONCE = 10
 
 const ITSELF: SandboxState = { ...NO_STATE, status: 'RUNNING' }
@@ -72,7 +69,7 @@ export async function sandboxOf(sandboxes: Sandboxes, record: ConversationRecord
   return id === null ? ITSELF : sandboxes.state(id)
 }
 
-/** Describes conversations; null for a null or deleted record. Queries each sandbox once. */
+/** Describes conversations; null for a missing or deleted conversation. Queries each sandbox once. */
 export async function describeApps(
   { lifecycle, sandboxes }: ControlPlaneContext,
   records: readonly (ConversationRecord | null)[],

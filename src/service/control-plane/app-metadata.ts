@@ -27,8 +27,8 @@ export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMe
 }
 
 /**
- * Returns an id that distinguishes a conversation from a later one with the same id. It is the id of the
- * start task, if any, because messages can be queued before the conversation is created.
+ * Distinguishes a conversation from a later conversation with the same id. Returns the id of its start task, if
+ * any, because messages can be queued before the conversation exists; otherwise, its creation time.
  */
 export const incarnationOf = (record: ConversationRecord): string =>
   appOf(record).start_task_id ?? record.createdAt
@@ -38,7 +38,7 @@ export const withApp = (
   app: Partial<AppMetadata>,
 ): JsonObject => ({ ...metadata, [APP]: { ...appOf({ metadata }), ...app } as object as JsonObject })
 
-/** Returns what a fork inherits. If the original's sandbox was deleted, the fork runs in the service itself. */
+/** Returns a fork's metadata and sandbox. If the original's sandbox was deleted, the fork runs in the service. */
 export async function inheritedOf(
   sandboxes: Pick<Sandboxes, 'find'>,
   source: ConversationRecord,

@@ -12,7 +12,7 @@ import { type StartTask, StartTasks } from './start-tasks.ts'
 
 /** Options of the control plane. */
 export interface ControlPlaneOptions {
-  /** Runs the sandboxes, and is closed with the control plane. Default: none; conversations run in the service. */
+  /** Runs the sandboxes. `close` also closes the provider. Default: none; conversations run in the service. */
   readonly provider?: SandboxProvider
   /** Maximum number of running sandboxes whose spec has a command. Starting one more pauses the oldest. Default: 5. */
   readonly maxSandboxes?: number
@@ -20,7 +20,7 @@ export interface ControlPlaneOptions {
   readonly sandboxTimeout?: number
   /** Milliseconds after which another process continues the work of a crashed process. Default: 15,000. */
   readonly staleAfter?: number
-  /** Called with the task of each failed start, without `agent_server_url`. Default: none. */
+  /** Called with each failed start task. Its `agent_server_url` is null. Default: none. */
   readonly onStartFailed?: (task: StartTask) => void
 }
 

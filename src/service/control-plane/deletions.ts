@@ -1,4 +1,4 @@
-/** Deletes conversations and what the service stores for them. After a crash, another process continues. */
+/** Deletes conversations and what the service stores for them. After a crash, another process finishes a deletion. */
 
 import { type DeletionOptions, EMPTY_REPORT } from '../../conversation/engine-context.ts'
 import type { DeletionFilter, RetentionOptions } from '../../conversation/retention.ts'
@@ -76,7 +76,7 @@ export class Deletions {
     }
   }
 
-  /** Erases an event, and the copy of it in a start task. @throws HttpProblem 404; the errors of `eraseEvent`. */
+  /** Erases an event, and its copy in a start task. @throws HttpProblem 404; the errors of `eraseEvent`. */
   async erase(id: string, eventId: string, reason?: string): Promise<void> {
     const { lifecycle, tasks } = this.#parts
     const { conversation } = await openConversation(lifecycle, id)

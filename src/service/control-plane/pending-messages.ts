@@ -19,10 +19,10 @@ export const MAX_PENDING = 10
  */
 export const MAX_PENDING_TEXT = 2 ** 22
 
-/** Maximum number of milliseconds between two checks of a sandbox that messages wait for. */
+/** Maximum milliseconds between two checks whether the sandbox of a queue is ready. */
 const MAX_WAIT = 600_000
 
-/** A conversation's messages, in order. The record's id is the conversation's id in the control plane's form. */
+/** A conversation's messages, in order. The queue's id is the conversation's id in the control plane's form. */
 interface Queue {
   readonly messages: readonly {
     readonly id: string

@@ -44,15 +44,15 @@ export const NO_STATE: SandboxState = {
 
 /**
  * Runs sandboxes. The control plane decides when to start and stop them; the provider does not know about
- * conversations. After a failure, `state` returns the status ERROR with a reason. Methods throw only if they
- * cannot report the failure that way.
+ * conversations. After a failure, `state` returns the status ERROR with a reason. Methods throw only failures
+ * that `state` cannot return.
  */
 export interface SandboxProvider {
   /** Access to files and commands in the sandboxes. Default: no access. */
   readonly files?: SandboxFiles
   /**
-   * Name of this machine, if other machines cannot reach its sandboxes. A lease in the store then binds each
-   * sandbox to its machine. Default: none; every process can reach every sandbox.
+   * Name of this machine. Set it if other machines cannot reach its sandboxes. A lease in the store then binds
+   * each sandbox to its machine. Default: none; every process can reach every sandbox.
    */
   readonly machine?: string
   readonly specs: readonly SandboxSpec[]

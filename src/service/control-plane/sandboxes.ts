@@ -17,24 +17,24 @@ interface SandboxRecord {
 interface StoredSandbox extends SandboxRecord {
   /** Time since which the sandbox may be running and counts towards the limit; null if it is not running. */
   readonly up: string | null
-  /** The status that another process requests from the process that runs the sandbox. */
+  /** The status that another process requests. The process that runs the sandbox executes this request. */
   readonly wanted?: 'PAUSED' | 'RUNNING' | null
   readonly lease?: SandboxLease
 }
 
 interface SandboxLease {
   readonly machine: string
-  /** End of the lease, in epoch milliseconds; then another machine may start the sandbox again. */
+  /** End of the lease, in epoch milliseconds. From then on, another machine may start the sandbox again. */
   readonly until: number
   readonly status: SandboxState['status']
-  /** The machine that has the files, if its lease has expired and a different machine restarted the sandbox. */
+  /** The machine that still has the files, if its lease expired and `machine` then restarted the sandbox. */
   readonly lostOn?: string
 }
 
-/** Milliseconds that a lease lasts. A working machine renews its leases earlier. */
+/** Milliseconds that a lease lasts. A live machine renews its leases before they expire. */
 const LEASE = 60_000
 
-/** Milliseconds after which a sandbox that was started, but does not run, is considered ended. */
+/** A sandbox that neither starts nor runs this many milliseconds after its start is considered ended. */
 const START_TIMEOUT = 600_000
 
 interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {
@@ -108,7 +108,7 @@ export class Sandboxes {
     return (await this.states([id])).get(id) ?? NO_STATE
   }
 
-  /** Waits until a sandbox is no longer starting, at most `timeout` milliseconds, and returns its state. */
+  /** Waits at most `timeout` milliseconds until a sandbox is no longer starting. Returns its state. */
   async settled(id: string, timeout: number, signal: AbortSignal): Promise<SandboxState> {
     const deadline = performance.now() + timeout
     for (let wait = 20; ; wait = Math.min(500, wait * 1.5)) {

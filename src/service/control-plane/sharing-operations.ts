@@ -98,7 +98,7 @@ const visible = (event: Event | null): Event | null =>
 
 type SharedReads = Pick<Store, 'getConversation' | 'search' | 'getMany' | 'count'>
 
-/** Redacts events when they are read, so that events that are already stored are redacted too. */
+/** Returns a store that redacts events on every read, so that already stored events are redacted too. */
 export const redactedReads = (store: SharedReads, rules: RedactionRules): SharedReads => ({
   getConversation: (id) => store.getConversation(id),
   count: (filter) => store.count(filter),

@@ -61,7 +61,7 @@ export interface StartTask {
 }
 
 export interface StoredTask extends Omit<StartTask, 'agent_server_url'> {
-  /** Id of the conversation to create, so that a resumed task does not create a second one. */
+  /** Id of the conversation to create, so that a resumed task does not create a second conversation. */
   readonly planned_id: string
   readonly makes_sandbox: boolean
   /** Id of the record with the secrets of the request; null without secrets. */
@@ -217,11 +217,11 @@ export class StartTasks {
   readonly #context: ControlPlaneContext
   readonly #options: StartTasksOptions
   readonly records: Records<StoredTask>
-  /** The task that creates each planned conversation. Keys are conversation ids in plain form. */
+  /** The task of each planned conversation, by the conversation's id in the control plane's form. */
   readonly #planned: Records<{ readonly task: string }>
   readonly #jobs: Jobs<StoredTask>
   readonly worker: JobWorker<StoredTask>
-  /** By task id: the stream that gets the task after each step. It ends when this process stops work on the task. */
+  /** A stream for each task id. It gets the task after each step, and ends when this process stops work on the task. */
   readonly #followers = new Map<string, ReadableStreamDefaultController<StoredTask>>()
 
   constructor(context: ControlPlaneContext, options: StartTasksOptions) {

@@ -26,7 +26,7 @@ export interface OpenConversation extends Look {
   readonly conversation: Conversation
 }
 
-/** Opens a conversation by its record, or its id in any form. First recovers a run whose process died. */
+/** Opens a conversation by its record, or by its id in any form. First recovers a run whose process died. */
 export async function openConversation(
   { engine, runs }: Lifecycle,
   idOrRecord: string | ConversationRecord,

@@ -11,7 +11,7 @@ let counter = 0
 
 /**
  * Returns a UUID of version 7 (RFC 9562): 48 bits of milliseconds, then a 12-bit counter from a random start.
- * The ids of a process sort by creation, even when its clock stops or moves back.
+ * The ids that a process makes sort by creation, even when its clock stops or moves back.
  */
 export function newConversationId(now = Date.now()): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
@@ -65,7 +65,7 @@ export async function findConversation(
   return (await store.getConversation(plainId(id))) ?? store.getConversation(dashedId(id))
 }
 
-/** Returns the record of a public conversation, or null. Both results take the same number of store calls. */
+/** Returns the record of a public conversation, or null. Makes the same number of store calls in both cases. */
 export async function findPublicConversation(
   store: Pick<Store, 'getConversation'>,
   id: string,

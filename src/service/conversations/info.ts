@@ -31,8 +31,8 @@ const MAX_CACHED = 10_000
 const counts = new WeakMap<Store, LRUCache<string, Promise<CountedUsage>>>()
 
 /**
- * Returns the total usage (`metrics`), and the usage by usage id (`usage_to_metrics`) or, if no usage id is
- * known, by model.
+ * Returns the total usage (`metrics`) and the usage of each usage id (`usage_to_metrics`). If no usage id is
+ * known, the latter has the usage of each model.
  */
 async function statsOf(
   store: Store,
@@ -44,7 +44,7 @@ async function statsOf(
   // A fork does not count the events that it copied.
   const { counted_from: from } = metadata
   const start = typeof from === 'number' ? from : 0
-  // The key excludes counts of an earlier conversation with this id, and of a fork before `counted_from` was set.
+  // This key avoids counts of an earlier conversation with this id, and of a fork before `counted_from` was set.
   const key = `${id} ${createdAt} ${start}`
   // Count sequentially, so that no event is counted twice.
   const counting = (known.get(key) ?? Promise.resolve(null)).then((before) =>
@@ -182,7 +182,7 @@ function agentOf({ agent_settings: settings }: JsonObject): JsonObject {
   return { kind: 'Agent', llm: { model: 'default', usage_id: 'agent', ...(isObject(llm) && llm) }, tools: [] }
 }
 
-/** The value of a `full_state` frame. */
+/** Returns the value of a `full_state` frame. */
 export async function wholeInfoOf(
   store: Store,
   record: ConversationRecord,
@@ -191,7 +191,7 @@ export async function wholeInfoOf(
   return { ...infoOf(record, state), ...(await statsOf(store, record, state)) }
 }
 
-/** The response for one conversation, and the webhook payload. */
+/** Returns the response for one conversation, which is also the webhook payload. */
 export async function infoWithChildrenOf(
   store: Store,
   record: ConversationRecord,

@@ -96,7 +96,7 @@ export class LostRuns {
     }
   }
 
-  /** Returns a step that watches the conversation once it has a background call. */
+  /** Wraps a step. Once the step yields a background call, this service watches the conversation. */
   watched(conversation: Conversation, step: Step): Step {
     let job: Job<WatchedConversation> | null = null
     const begin = async (): Promise<void> => {

@@ -22,7 +22,7 @@ export function hasUnfinishedRun(state: State): boolean {
 
 const PAGE_SIZE = 100
 
-/** Whether a run has begun or continued since a position. Reads the store, because a state may be outdated. */
+/** Whether a run has begun or continued since a position of the log. Reads the store: a state may be outdated. */
 export async function wasHandled(store: Pick<Store, 'read'>, id: string, from: number): Promise<boolean> {
   for (let start = from; ; start += PAGE_SIZE) {
     const events = await store.read(id, { from: start, limit: PAGE_SIZE })

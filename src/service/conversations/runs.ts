@@ -12,7 +12,7 @@ import { type Job, Jobs } from '../../conversation/jobs.ts'
 import { hasUnfinishedRun, isHandledByOtherRun, wasPausedSince } from './run-progress.ts'
 import type { Starts } from './starts.ts'
 
-/** Milliseconds that a request waits for work that can continue without it. */
+/** Maximum milliseconds that a caller waits for work that can also continue in the background. */
 const RESPONSE_TIME = 1_000
 
 /**
@@ -44,7 +44,7 @@ class Slots {
   }
 
   /**
-   * Acquires the slot of a conversation, or of a symbol, until the returned function is called.
+   * Acquires the slot of a conversation, or of a symbol. The returned function releases the slot.
    * @throws HttpProblem 429 when no slot is free.
    */
   acquire(key: string | symbol): () => void {
@@ -66,8 +66,8 @@ export const isOfService = (error: unknown): boolean =>
 const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
 
 /**
- * Returns the step that runs a conversation. `start` has the fields of the start request that the service
- * does not use, such as `agent`, `secrets` and `plugins`.
+ * Returns the step that runs a conversation. The service does not use all fields of the start request. `start`
+ * has the other fields, such as `agent`, `secrets` and `plugins`.
  */
 export type Agent = (
   conversation: Conversation,
@@ -78,10 +78,10 @@ export type Agent = (
 /** Functions of the service that an agent can call. */
 export interface AgentContext {
   /**
-   * Issues a token with which one background call can be completed without a key. To complete the call,
-   * `POST` to the token's `path` with `Authorization: Bearer <token>`. The token expires after `seconds`, by
-   * default 86,400 (a day). A new token for the call replaces the earlier token. Do not put a token into the
-   * `content` or `task` of a result, which all readers of the log see.
+   * Issues a token with which one background call can be completed without a key. To complete the call, `POST`
+   * to the token's `path` with `Authorization: Bearer <token>`. The token expires after `seconds`, by default
+   * 86,400 (a day). A new token for the call replaces the earlier token. Do not put a token into the `content`
+   * or `task` of a result, because all readers of the log see both fields.
    */
   readonly issueCallToken: (actionId: string, seconds?: number) => Promise<CallToken>
 }
@@ -125,7 +125,7 @@ const MAX_RETRY_WAIT = 2_000
 export interface WantedRun {
   readonly conversation_id: string
   readonly from: number
-  /** Id of the event that needs the run. The request is stored before the event. */
+  /** Id of the event that needs the run. This record is stored before the event is appended. */
   readonly event_id?: string
 }
 
@@ -144,7 +144,7 @@ export async function positionOf(
  * a crash.
  */
 interface RunCommand {
-  /** The length of the log when the run was requested; later messages increase it. */
+  /** The length of the log when a caller last requested the run. */
   from: number
   /** Settled when the callers that wait now may return. Later callers wait for a new promise. */
   durable: PromiseWithResolvers<void>
@@ -351,7 +351,7 @@ export class Runs {
         await this.#begin(conversation, state.log.entries.length)
         return true
       } catch (error) {
-        // The lease stays for the next check.
+        // Keep the lease, so that the next check finds it and tries again.
         if (hasCode(error, 'already_running') || isFull(error) || canBeginLater(error)) return false
         if (isExpected(error)) throw error
         onFailure(error)
@@ -446,7 +446,7 @@ export class Runs {
   async #isJoined(conversation: Conversation, command: RunCommand, wait: number): Promise<boolean> {
     const { id } = conversation
     const { from } = command
-    // A message that arrived meanwhile needs a check of its own.
+    // If a later message requested this run meanwhile, this check does not cover that message.
     const isLatest = (): boolean => command.from === from
     // Later messages create a new command.
     const isDone = (): boolean => isLatest() && this.#commands.delete(id)
@@ -460,16 +460,16 @@ export class Runs {
       }
       if (!hasCode(error, 'already_running')) throw error
       const { status } = (await conversation.state()).header
-      // A step may continue long after a pause. If its process dies meanwhile, the conversation stays paused.
+      // Do not wait: a step may continue long after a pause. If its process dies, the status stays `paused`.
       if (status === 'paused' && isLatest()) release(command)
       if (status !== 'running') {
-        // The run is beginning or ending; if its process is dead, its lease expires.
+        // The other run is beginning or ending. If its process is dead, its lease expires.
         await this.ended(id, Math.min(wait, Math.max(CHECK_INTERVAL, expiryOf(error) - Date.now())))
         return false
       }
       // Callers need not wait: the active run has a lease, and will handle the message.
       if (isLatest()) release(command)
-      // The run of another process may be dead; then its lease expires.
+      // The process of the other run may be dead. Its lease then expires.
       return (this.has(id) || (await isHandledByOtherRun(conversation, from, expiryOf(error)))) && isDone()
     }
   }

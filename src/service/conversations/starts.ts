@@ -40,7 +40,7 @@ export class Starts {
   }
 
   /**
-   * Stores the secrets of a start request; masked values are dropped.
+   * Stores the secrets of a start request. Drops masked values.
    * @param otherFields the other fields of the request: they count towards the maximum, and are not stored here
    * @throws HttpProblem 413 for too many characters.
    */

@@ -76,12 +76,12 @@ export const blobOperations = (store: Store): Operation[] => {
 
 const MAX_KNOWN = 10_000
 
-/** Number of characters at a piece's end that are searched again with the next piece. `encrypted_content` has fewer. */
+/** Each piece is searched together with this many characters of the previous piece. `encrypted_content` is shorter. */
 const OVERLAP = 32
 
 /**
- * Masks encrypted content. A blob without encrypted content is searched only once, any other blob at each
- * read.
+ * Returns a `readBlob` that masks encrypted content. It searches a blob without encrypted content only once,
+ * and any other blob at each read.
  */
 function maskedBlobs(store: Pick<Store, 'readBlob'>): Store['readBlob'] {
   const clean = new Set<string>()

@@ -6,7 +6,7 @@ export type AllowOrigin = (origin: string) => boolean
 const LOCAL =
   /^https?:\/\/(?:localhost|(?:[\w-]+\.){1,126}localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 
-/** Allows origins on this machine, and `origins`, such as `https://app.example.com`. `*` allows all origins. */
+/** Returns a check that allows `origins`, such as `https://a.example`, and this machine. `*` allows all origins. */
 export function allowOrigins(origins: readonly string[]): AllowOrigin {
   const allowed = new Set(origins.map((origin) => origin.toLowerCase().replace(/\/$/, '')))
   return (origin) => LOCAL.test(origin) || allowed.has('*') || allowed.has(origin.toLowerCase())

@@ -51,7 +51,7 @@ type OperationSpec<R, Q extends Parameters, P extends Parameters, B> = Described
     /** Title in the OpenAPI document. Default: the words of the operation's name. */
     readonly summary?: string
     readonly query?: Q
-    /** Parameters of the path that accept only certain texts. */
+    /** Path parameters that accept only certain texts. */
     readonly params?: P
     readonly body?: BodySpec<B>
     readonly handle: (input: Input<Q, PathOf<R, P>, B>) => Promise<Reply> | Reply

@@ -13,10 +13,10 @@ import { LARGE_STRING } from '../../event/text.ts'
 import { wireBlobs, wireEvent, withDefaults } from '../events/search.ts'
 
 /**
- * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, with `after_delta`
- * for a delta, and `blobs` for an event with blob references.
+ * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, with `after_delta` for
+ * a delta, and `blobs` for an event with blob references.
  *
- * Types: an `event` is an event of the log. A `state` is a state update that is not in the log, with the key
+ * Types: an `event` is an event of the log. A `state` is a state update that is not in the log. Its `key` is
  * `full_state` or `execution_status`. A `caught_up` follows the last stored event. After a `reset`, discard
  * everything: the log was replaced. A `delta` is a StreamingDeltaEvent. An `error` is a ServerErrorEvent of
  * this stream.

@@ -40,7 +40,7 @@ export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | n
 }
 
 /**
- * Returns the position to begin after, by default the log's `end`. Null if the log lacks the requested
+ * Returns the position after which the stream begins, by default `end`. Null if the log lacks the requested
  * position or event. This happens if the reader has read another log, or if this log has lost its end.
  */
 export async function startAfter(

@@ -24,10 +24,10 @@ export class Budget {
   }
 }
 
-/** Query parameters with which clients might send keys. They are refused, because proxies and logs record URLs. */
+/** Query parameters with which clients might send keys. Sockets with these parameters are refused: proxies log URLs. */
 const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
 
-/** A `refused` socket is accepted, then closed with the reason, because browsers hide a failed upgrade's status. */
+/** A `refused` socket is opened, then closed with the reason: browsers hide the status of a failed upgrade. */
 export type Admission =
   | { readonly type: 'admitted'; readonly access: Access }
   | { readonly type: 'needs_key'; readonly org: string | null }

@@ -172,7 +172,7 @@ const storedOf = (
   more: Partial<Stored>,
 ): Stored => ({ enabled, source, repo_path, installed_at, ...more })
 
-/** Location of manifest errors. A request contains only the `source`, not the manifest itself. */
+/** Location of manifest errors: the field `source`, because the request does not contain the manifest itself. */
 const AT = ['body', 'source'] as const
 
 const refused = (why: string): HttpProblem => invalidValue(AT, why)

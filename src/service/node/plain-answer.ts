@@ -2,8 +2,9 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /**
- * Serves an upgrade request as a plain request. Node has already detached the connection from its parser; a
- * newer Node can prevent that with `shouldUpgradeCallback`. @param head the bytes after the request head
+ * Serves an upgrade request as a plain request. Node has already detached the connection from its HTTP parser,
+ * so the server receives it again. A newer Node can avoid this with `shouldUpgradeCallback`.
+ * @param head the bytes after the request head
  */
 export function serveWithoutUpgrade(
   server: Server,

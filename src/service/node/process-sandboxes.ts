@@ -38,8 +38,8 @@ const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null 
 
 /**
  * Returns a sandbox provider that runs each sandbox as a process group. Commands run with the rights of the
- * service's user. Commands receive only PATH, LANG, LC_ALL, TZ and TMPDIR of the service's environment
- * variables. A helper process ends the commands when the provider or the service ends, even if the service is
+ * service's user. Of the service's environment variables, commands receive only PATH, LANG, LC_ALL, TZ and
+ * TMPDIR. A helper process ends the commands when the provider or the service ends, even if the service is
  * killed.
  * @throws ColloquyError `invalid_argument` for invalid specs and unknown options.
  * @example
@@ -91,7 +91,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): SandboxProvi
     const sandbox = live.get(id) ?? new ProcessSandbox({ id, spec, directory, watchdog, times, onChange })
     live.set(id, sandbox)
     await sandbox.begin()
-    // Without a command, all processes use the stored state. If storing failed, the state stays in memory.
+    // All processes use the stored state of a sandbox without a command. If it cannot be stored, keep it in memory.
     const isStored = readClaim(directory)?.state.status === 'RUNNING'
     if (!hasCommand(specId) && sandbox.state.status === 'RUNNING' && isStored) live.delete(id)
     await commands.resume(id)
@@ -217,7 +217,7 @@ const isElsewhere = ({ pid, began }: Claim): boolean =>
 function stateOf(claim: Claim | null, hasCommand: boolean): SandboxState {
   if (claim !== null && claim.pid !== null) return isElsewhere(claim) ? claim.state : RESTARTED
   if (hasCommand) return RESTARTED
-  // Without a command, no process can have ended.
+  // A sandbox without a command has no process that could have ended.
   return claim?.state ?? { ...NO_STATE, status: 'RUNNING' }
 }
 

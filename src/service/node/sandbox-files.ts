@@ -144,7 +144,7 @@ async function directory(path: string): Promise<string> {
   throw new HttpProblem(400, 'The path is not a directory.')
 }
 
-/** Opens only a regular file, because a pipe without a peer would block a thread of the shared pool. */
+/** Opens a regular file for `use`. Rejects pipes: without a peer, one would block a thread of the shared pool. */
 export async function withFile<T>(
   path: string,
   flags: number,
@@ -183,7 +183,7 @@ export function problemOf(error: unknown, problems = PROBLEMS): unknown {
 const MAX_OUTPUT = 2 ** 26
 const GIT_TIMEOUT = 30_000
 
-/** Options of git that disable settings of a repository, such as hooks, that could run programs. */
+/** Options of git. They disable settings of a repository that could run programs, such as hooks. */
 const SAFE_SETTINGS = [
   'core.fsmonitor=false',
   'core.hooksPath=/dev/null',
@@ -247,7 +247,7 @@ interface GitResult {
   readonly code: string | number | null
 }
 
-/** Environment variables that disable filters of git, whatever its configuration files contain. */
+/** Returns environment variables that disable git's filters, whatever its configuration files contain. */
 function withoutFilters(names: readonly string[]): Readonly<Record<string, string>> {
   const drivers = new Set(names.flatMap((name) => /^(filter\.[^]+)\.\w+$/.exec(name)?.[1] ?? []))
   const settings = [...drivers].flatMap((driver) => [

@@ -21,7 +21,7 @@ import { createSockets } from './sockets.ts'
 
 export const DEFAULT_PORT = 8000
 
-/** Milliseconds for releasing leases after the deadline. */
+/** Maximum milliseconds for releasing leases. This time begins at the deadline of closing. */
 const RELEASE_TIMEOUT = 500
 
 /** Options of `serve`. */
@@ -76,7 +76,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     )
   }
   const store = rules === undefined ? originalStore : redactingStore(originalStore, rules)
-  // Shared replies are stored without redaction, so with rules, replies stay in the process.
+  // Shared replies are stored without redaction. So with redaction rules, no replies are shared.
   const shareReplies = rules === undefined
   const engine = createEngine({ store, shareReplies, ...(cacheBytes !== undefined && { cacheBytes }) })
   const service = createService({ ...rest, engine })
@@ -247,7 +247,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
     socket.end(rawResponse(status))
   })
-  // The timeout is longer than load balancers keep an idle connection.
+  // This timeout is longer than the timeouts of load balancers, so that they close idle connections first.
   server.keepAliveTimeout = 65_000
   await bind(server, host, port)
   const { port: bound, address, family } = server.address() as AddressInfo
@@ -276,7 +276,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     const maximum = accepted + BACKLOG
     for (;;) {
       const before = accepted
-      // The current turn may have polled already.
+      // The current turn of the event loop may have polled for connections already.
       await nextTurn()
       await nextTurn()
       if (accepted === before || accepted >= maximum || performance.now() >= limit) return

@@ -251,7 +251,7 @@ const MAX_BYTES = 2 ** 18
 /** Bytes of an unfinished frame that each socket may hold, even when the budget is exceeded. */
 const GUARANTEED_BYTES = 2 ** 16
 
-/** Maximum bytes of the first frame, which contains only a key, and of pings before it. */
+/** Maximum bytes of the first frame, which contains only a key. The maximum also applies to pings before it. */
 const MAX_FIRST_FRAME = 4_096
 
 /** A frame; the text of a binary frame is null. */
@@ -416,7 +416,7 @@ export class Outlet {
 export interface Sockets {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly size: number
-  /** Ends streams and closes sockets with 1001. Terminates sockets that are still open after `closeTimeout`. */
+  /** Ends streams, and closes sockets with 1001. After `closeTimeout`, terminates sockets that are still open. */
   readonly close: () => Promise<void>
 }
 

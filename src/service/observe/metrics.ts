@@ -9,8 +9,8 @@ import type { LeftOut } from '../../messages/prefix.ts'
 type Labels = Readonly<Record<string, string>>
 
 /**
- * Maximum series of a metric. All further series share one series without labels, so that clients cannot fill
- * the memory.
+ * Maximum series of a metric. Further combinations of labels share one series without labels, so that clients
+ * cannot fill the memory.
  */
 const MAX_SERIES = 2_000
 

@@ -112,7 +112,7 @@ export const showMetrics = (metrics: Metrics): Operation[] => [
   }),
 ]
 
-/** Milliseconds until a store that does not respond makes the service unready. */
+/** Milliseconds after which a store that does not respond makes the service unready. */
 const READY_TIMEOUT = 1_500
 
 /** Bytes that a write probe stores: more than a database page, so that the probe needs new space. */

@@ -10,7 +10,7 @@ import type { Store } from '../../store/contract/store.ts'
 
 interface User {
   readonly user_id: string
-  /** The user's id at the identity provider; null if the user was provisioned without one. */
+  /** The user's id at the identity provider; null if the user was provisioned without this id. */
   readonly subject?: string | null
   /** E-mail address in lowercase. */
   readonly email: string
@@ -200,7 +200,7 @@ export function withQuota(
   const sweep = async (today: string): Promise<void> => {
     for await (const { id } of records.walk()) if (id < today) await records.remove(id)
   }
-  /** Whether a creation request has the id of an existing conversation. Such a retry needs no quota. */
+  /** Whether a creation request has the id of an existing conversation. The quota does not count such retries. */
   const exists = async ({ operationId }: Operation, body: unknown): Promise<boolean> => {
     const id = operationId === CREATION ? (body as StartBody | undefined)?.conversation_id : null
     return typeof id === 'string' && (await findConversation(store, id)) !== null
@@ -283,7 +283,7 @@ export const organizationOperations = (
           role: isKey ? 'member' : 'owner',
           permissions,
           status: 'active',
-          // Organizations have no keys and settings of their own: the service's apply to all.
+          // The service's model keys and settings apply to all organizations.
           llm_api_key: null,
           llm_api_key_for_byor: null,
           agent_settings_diff: null,

@@ -26,7 +26,7 @@ export interface FileEntry {
 }
 
 export interface CommandOutput {
-  /** The command's exit code; -1 if it was ended by its timeout, by the caller or by a signal. */
+  /** The command's exit code; -1 if its timeout, the caller or a signal ended the command. */
   readonly exit_code: number
   /** The output; of a long output, only the end. */
   readonly stdout: string
@@ -34,7 +34,8 @@ export interface CommandOutput {
 }
 
 /**
- * Files and commands of a sandbox. Paths must be absolute and, with links resolved, in the sandbox's folder.
+ * Files and commands of a sandbox. Paths must be absolute and in the sandbox's folder, even after links are
+ * resolved.
  * @throws HttpProblem 400 for a relative path, 403 for a path outside, 404 for an unknown path, 409 for a
  *   paused sandbox, 507 if the disk is full.
  */

@@ -9,7 +9,7 @@ import { HttpProblem } from '../http/problem.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'
 import { describeBody, secretBody, SECRET_NAME } from './settings-schema.ts'
 
-/** The fields of a named secret that clients can read, without its value. */
+/** The fields of a named secret that clients can read: all fields except its value. */
 export interface SecretInfo {
   readonly name: string
   readonly description: string | null
@@ -32,7 +32,7 @@ export class NamedSecrets extends SealedMap {
     return new Map(Array.from(await this.all(), ([name, { secret }]) => [name, String(secret)]))
   }
 
-  /** Stores a secret; replaces one with the same name. @throws HttpProblem 409 as `SealedMap`, or for too many. */
+  /** Stores or replaces a secret. @throws HttpProblem 409 as `SealedMap` does, or for too many secrets. */
   async save(info: SecretInfo, secret: string): Promise<SecretInfo> {
     await this.put(info.name, () => ({ secret, description: info.description }))
     return info

@@ -255,7 +255,7 @@ const CHANGED = { description: 'The new settings, secrets masked', returns: SETT
 const UNKNOWN_SERVER = { 404: 'Unknown server' }
 
 export const mcpOperations = (settings: Settings): Operation[] => {
-  /** Stores an MCP server. It must exist if `mustExist`, and must be new otherwise. Null deletes the server. */
+  /** Stores an MCP server; null deletes it. The server must exist if `mustExist` is true; otherwise, it must be new. */
   const change = async (
     key: string,
     server: object | null,

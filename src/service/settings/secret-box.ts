@@ -91,7 +91,7 @@ async function keyOf(secret: string) {
 interface SealedMapOptions {
   /** Collection of the record. Its values cannot be decrypted in another collection. */
   readonly collection: string
-  /** Noun for a value in error messages. They omit the value's name, which may be a secret by mistake. */
+  /** Error messages use this noun instead of a value's name, which may be a secret by mistake. */
   readonly noun: string
   readonly limit: number
 }
@@ -161,7 +161,7 @@ export class SealedMap {
     return new HttpProblem(404, `${noun.replace(/^./, (first) => first.toUpperCase())} not found.`)
   }
 
-  /** Changes the values; calls `change` again if another process was faster. */
+  /** Changes the values; calls `change` again if another process changed them first. */
   async change(change: (values: Map<string, JsonObject>) => void): Promise<void> {
     const { collection } = this.#options
     await this.#inTurn(() =>

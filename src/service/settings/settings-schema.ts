@@ -152,7 +152,7 @@ export const storeBody = silent(
  * Merges `diff` into an object. Nested objects are merged; lists and other values are replaced. If a value in
  * `diff` is null, its field is deleted. If a value is masked, the stored value is kept.
  * @throws HttpProblem 400 if a list item with a masked secret matches no stored item, or several different
- *   ones.
+ *   stored items.
  */
 export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   const merged = new Map<string, JsonValue>(Object.entries(before) as [string, JsonValue][])

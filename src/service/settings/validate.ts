@@ -97,7 +97,7 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
   if (ok && !hasChoices(text)) {
     throw new Refusal('APIError', 'The server at the base_url is not a model: its reply has no choices.')
   }
-  // A model that reasons for longer than the limit responds with 400.
+  // A model whose reasoning exceeds the maximum number of tokens responds with 400.
   if (ok || status === 429 || (status === 400 && text.includes('output limit was reached'))) return
   throw new Refusal(TYPES[status] ?? 'APIError', `The provider responded with ${status}${WHY[status] ?? ''}.`)
 }

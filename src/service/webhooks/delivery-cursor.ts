@@ -27,7 +27,7 @@ interface Marking {
 export function newsIn(items: readonly FollowItem[]): ReadonlyMap<string, News> {
   const news = new Map<string, News>()
   for (const item of items) {
-    // The items after a reset repeat everything.
+    // Ignore a reset: the items after it repeat everything.
     if (item.type === 'reset') continue
     const before = news.get(item.conversationId) ?? NO_NEWS
     news.set(item.conversationId, withItem(before, item))

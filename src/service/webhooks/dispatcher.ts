@@ -288,7 +288,7 @@ export class WebhookDispatcher {
   start(): void {
     if (this.#done !== null) return
     this.#startedAt = performance.now()
-    // A slow start of one webhook delays no other.
+    // A slow start of one webhook does not delay the others.
     this.#done = Promise.all(this.#webhooks.map((webhook) => this.#deliver(webhook)))
   }
 

@@ -16,7 +16,7 @@ export interface Message {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Responses up to this number of bytes are read, to reuse their connection. Longer ones are cancelled. */
+/** Responses up to this number of bytes are read, to reuse their connection. Longer responses are cancelled. */
 const MAX_RESPONSE_BYTES = 65_536
 
 /** Sends a message to a webhook. Rejects unless the receiver accepts the message. */
@@ -99,7 +99,7 @@ export function batchOf(
 const segmentOf = (id: string): string =>
   /^\.\.?$/.test(id) ? id.replaceAll('.', '%252E') : encodeURIComponent(id)
 
-/** Returns a conversation's message. Conversation ids can recur, so the message id has `createdAt` too. */
+/** Returns a conversation's message. Conversation ids can recur, so the message id contains `createdAt`. */
 export function conversationMessage(
   type: 'created' | 'updated' | 'deleted',
   createdAt: string,

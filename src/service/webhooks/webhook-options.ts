@@ -16,8 +16,8 @@ export interface WebhookOptions {
   /** Unique name of the delivery progress. Keep it when the URL changes. Default: the URL without query. */
   readonly id?: string
   /**
-   * `start` sends all conversations from their beginning. `now` (default) sends what happens after a service
-   * first started with this webhook's `id`: new conversations, and new events and changes of older ones.
+   * `start` sends all conversations from their beginning. `now` (default) sends what happens after a service first
+   * started with this webhook's `id`: new conversations, and new events and changes of older conversations.
    */
   readonly from?: 'start' | 'now'
   /** Kinds of events to send. Default: all stored events. */

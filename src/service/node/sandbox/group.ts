@@ -19,8 +19,8 @@ export interface Ended {
 }
 
 /**
- * Waits for the line `go`, which is sent once the watchdog knows the command. Exits with 125 if the
- * line does not arrive.
+ * Shell script that waits for the line `go`, then runs the command. The line is sent once the watchdog knows
+ * the process group. If the line does not arrive, the script exits with 125.
  */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
@@ -28,7 +28,7 @@ export class Output {
   readonly #limit: number
   #text = ''
 
-  /** @param limit maximum number of characters, counted from the end */
+  /** @param limit maximum number of characters to keep; only the last ones are kept */
   constructor(limit: number) {
     this.#limit = limit
   }
@@ -117,8 +117,8 @@ export class Group {
       await this.#gone(GONE_TIMEOUT)
     }
     this.#watchdog.remove(this.#pid)
-    // A process that left the group may hold the pipes, so they are closed after a while. After a blocked event
-    // loop, timers fire before reads.
+    // A process that left the group may hold the pipes, so they are closed after a while. `setImmediate` lets
+    // pending reads run first, even after a blocked event loop.
     setTimeout(() => setImmediate(() => this.#closeOutput()), OUTPUT_WAIT).unref()
   }
 
@@ -143,7 +143,7 @@ async function isAlive(group: number): Promise<boolean> {
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid)) continue
     const status = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')
-    // The name is in parentheses and may contain anything; the state, the parent and the group follow.
+    // The process name is in parentheses and may contain anything. The state, the parent and the group follow.
     const [state, , itsGroup] = status.slice(status.lastIndexOf(')') + 2).split(' ')
     if (Number(itsGroup) === group && state !== 'Z' && state !== 'X') return true
   }

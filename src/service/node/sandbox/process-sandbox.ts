@@ -45,7 +45,7 @@ export const WORKING_DIR = 'workspace'
 /** Maximum characters of a failed command's output that `status_detail` contains. */
 const LAST_OUTPUT = 500
 
-/** Failed health checks in a row after which the status of a running command is ERROR. */
+/** After this number of failed health checks in a row, a running command's status is ERROR. */
 const MAX_MISSED = 3
 
 interface Run {
@@ -228,7 +228,7 @@ export class ProcessSandbox {
   }
 }
 
-/** The service's environment variables that a command inherits. It gets no others: they may contain secrets. */
+/** Returns the service's environment variables that commands inherit. Other variables may contain secrets. */
 const inherited = (): Record<string, string> =>
   Object.fromEntries(
     ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'].flatMap((name): [string, string][] => {
