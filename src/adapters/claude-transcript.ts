@@ -127,7 +127,7 @@ export const linesIn = (fact: Fact): string | null =>
     ? fact.value
     : null
 
-/** Returns an event that contains transcript lines. It is in no view. */
+/** Returns an event that contains transcript lines. No view contains this event. */
 export const linesEvent = (text: string, timestamp: string): Event => ({
   ...updateEvent(LINES, text),
   id: crypto.randomUUID(),

@@ -166,7 +166,7 @@ function messageOfUnit(unit: Unit): MessageEvent | null {
   return unit.type === 'message' && unit.item.event.kind === 'MessageEvent' ? unit.item.event : null
 }
 
-/** Number of steps after which a pattern is a loop. */
+/** For each pattern, the number of steps after which it counts as a loop. */
 export interface StuckThresholds {
   /** Number of equal calls with equal results, in a row. Default: 4. */
   readonly action_observation: number

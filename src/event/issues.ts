@@ -47,7 +47,7 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
 
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
-  // `maskSecrets` checks the keys inside `input`, but not the keys of its path.
+  // `maskSecrets` checks the property names inside `input`, but not the names in the path to it.
   return {
     loc,
     msg,

@@ -90,7 +90,7 @@ export interface ConversationStateUpdateEvent extends EventBase {
 /** When a hook runs. */
 export type HookEventType = (typeof HOOK_EVENT_TYPES)[number]
 
-/** The execution of a hook, with its output and whether it blocked. */
+/** A hook that ran, its output, and whether it blocked the call, the message or the end of the turn. */
 export interface HookExecutionEvent extends EventBase {
   readonly kind: 'HookExecutionEvent'
   readonly source?: 'hook'

@@ -59,7 +59,7 @@ export const redactSealed = (text: string, { literalFinders }: RedactionRules): 
 
 export function redactField(text: string, rules: RedactionRules): string {
   if (!hasText(text) || isMask(text)) return text
-  // If the rules find exactly one secret in the value, its mask is used. So a secret has one mask everywhere.
+  // If the rules find exactly one secret in the value, use its mask: a secret has the same mask everywhere.
   const [hit, ...others] = findSecrets(text, rules.finders)
   return rules.mask(hit !== undefined && others.length === 0 ? hit.secret : text)
 }

@@ -39,7 +39,7 @@ export function readEvent(conversationId: string, row: EventRow, strings?: BodyS
   return Object.freeze({ ...event, blobs: freezeBlobs(strings.references) })
 }
 
-/** Returns the fact of a row, as {@link readEvent} does, but not frozen. */
+/** Returns the fact of a row like {@link readEvent}, but does not freeze the fact. */
 export function readFact(conversationId: string, seq: number, body: string, strings?: BodyStrings): Fact {
   try {
     const fact = parsed(body)

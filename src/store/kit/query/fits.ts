@@ -1,4 +1,4 @@
-/** Applies checked filters item by item, for stores without an index. */
+/** Applies checked filters to one event or record at a time, for stores without an index. */
 
 import { KINDS } from '../../../event/kinds.ts'
 import { isQuarantined } from '../../../event/quarantine.ts'

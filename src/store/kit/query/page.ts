@@ -58,7 +58,7 @@ function unseal(cursor: string): readonly string[] {
   const output = /^(\d{1,5}) /.exec(start)
   if (output === null) return refuseCursor('malformed')
   const sealed = (text ?? '').slice(output[0].length)
-  // A cut inside a character makes the text invalid, but its start still contains the expected length.
+  // If the cursor was cut inside a character, the text is invalid, but begins with the expected length.
   if (Math.floor((cursor.length * 6) / 8) < output[0].length + Number(output[1]))
     return refuseCursor('truncated')
   const index = sealed.lastIndexOf(' ')
