@@ -33,8 +33,8 @@ export function safe(text: string): string {
 export const onOneLine = (text: string): string => text.replace(SPACE, ' ').trim()
 
 /**
- * Returns the first 2,000 UTF-16 units of a text on one line, without `encrypted_content` and safe to print.
- * O(1).
+ * Returns the first 2,000 UTF-16 units of a text as one line that lacks `encrypted_content` and is safe to
+ * print. O(1).
  * @example
  * glimpse('a\n\tb') // 'a b'
  * onOneLine(' a  b ') // 'a b'

@@ -144,7 +144,7 @@ export interface ProviderGrammar {
   /** Whether a content of a reply gets a signature; absent for a provider that signs nothing. */
   readonly signs?: (content: Wire, before: readonly Wire[]) => boolean
   readonly signed: (content: Wire, token: string) => Wire
-  /** First contents of the reply if it continues a paused reply that waits for results. Default: none. */
+  /** Returns the first contents of the reply if it continues a paused reply that waits for results. Default: none. */
   readonly resumedContents?: (request: RequestBody) => readonly Wire[]
   readonly whole: (contents: readonly Wire[], about: ReplyAbout) => Wire
   readonly stream: (contents: readonly Wire[], about: ReplyAbout) => readonly Wire[]

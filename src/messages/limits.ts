@@ -8,7 +8,7 @@ import type { JsonObject, Content, OpenPart } from '../event/shapes.ts'
 import type { Shape } from './shape.ts'
 
 export interface IdForm {
-  /** Pattern of the characters that the provider refuses, with the flag `g`. */
+  /** Pattern with the flag `g`. It matches the characters that the provider refuses. */
   readonly illegal: RegExp
   readonly maxLength: number
 }

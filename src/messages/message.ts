@@ -92,9 +92,8 @@ export interface RequestCache {
 }
 
 /**
- * How a call without a result is written. `omit` leaves out the whole batch of the call, which is all calls
- * of the same reply with their results. `refuse` throws `pending_calls`. `close` writes an error result with
- * this text.
+ * How a call without a result is written. `omit` leaves out the call's whole batch: all calls of the same
+ * reply, and their results. `refuse` throws `pending_calls`. `close` writes an error result with this text.
  */
 export type PendingCallHandling = 'omit' | 'refuse' | { readonly close: string }
 

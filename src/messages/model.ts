@@ -8,8 +8,8 @@ interface Described {
 }
 
 /**
- * A model that calls the first tool, with the last word of the user's message as each required argument, and
- * then replies with the result. Without tools, it repeats the message.
+ * A model that calls the first tool, and then replies with the result. Each required argument is the last
+ * word of the user's message. Without tools, the model repeats the message.
  */
 export const helpfulModel: Model = (request, requestNumber) => {
   const items = itemsOf(request)

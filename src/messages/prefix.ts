@@ -47,7 +47,7 @@ export interface WriteOptions {
    * only if illegal or repeated.
    */
   readonly callIds?: () => (input: string) => string
-  /** Content of a Chat Completions message with calls and no text. Default: the field is left out. */
+  /** Content of a Chat Completions message that has calls but no text. Default: the field is left out. */
   readonly callContent?: '' | null
   /**
    * Whether Chat Completions gets a fixed reply between results and a user message, as Mistral requires.
@@ -67,7 +67,7 @@ export interface WriteOptions {
   readonly signs?: boolean
   /** A cache from `requestCache()`, so that the next request writes only what is new. Default: none. */
   readonly cache?: RequestCache
-  /** Called for each reply whose signed parts are left out, with the reason. */
+  /** Called for each reply that loses its signed parts. `omitted` has the reason. */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
    * Whether replies are compared with their records. `false` sends all signed parts, for models that do not

@@ -91,9 +91,7 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
   return block !== undefined && returnable(block) !== null
 }
 
-/**
- * Returns a thought; null for a reply of another grammar, whose signatures some providers refuse.
- */
+/** Returns a thought; null if the reply is of another grammar, because some providers refuse its signatures. */
 export function thoughtAt(
   { reply, thinking_blocks }: AssistantMessage,
   grammar: GrammarName,

@@ -52,7 +52,7 @@ export const failedWith = (explanation: unknown): Failure => ({
 
 const clipped = (text: string): string => text.slice(0, 400)
 
-/** Maps each stop reason in `names`, which are separated by spaces, to the ending `type`. */
+/** Maps the stop reasons in `names` (separated by spaces) to the ending `type`. */
 export const endingsAs = (type: Endings[string], names: string): Endings =>
   Object.fromEntries(names.split(' ').map((name) => [name, type]))
 

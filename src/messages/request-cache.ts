@@ -252,7 +252,7 @@ function continueMessages(
   return messages.slice()
 }
 
-/** Number of leading units that two versions share. O(log n) where they share nodes, else O(result). */
+/** Returns the number of leading units that two versions share. O(log n) where they share nodes, else O(result). */
 function sharedPrefix(one: Units, other: Units): number {
   const end = Math.min(one.length, other.length)
   const rest: Node<Unit>[] = one.tree === null ? [] : [one.tree]

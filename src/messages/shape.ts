@@ -65,7 +65,10 @@ export const oneOf =
   (value, judge): value is T =>
     judge?.one(values, value) ?? (values as readonly unknown[]).includes(value)
 
-/** A value of one of several shapes; if it fits none, errors refer to the last shape. */
+/**
+ * Returns the shape of a value that fits one of several shapes. If a value fits none, errors refer to the
+ * last one.
+ */
 export const either =
   <const S extends readonly Shape<unknown>[]>(shapes: S): Shape<ShapeOf<S[number]>> =>
   (value, judge): value is ShapeOf<S[number]> =>
@@ -87,7 +90,10 @@ export const listOf =
     judge?.list(shape, value) ??
     (Array.isArray(value) && value.length >= minimum && value.every((item) => shape(item)))
 
-/** An object with any keys. Rules cannot check it: only the AI SDK has maps, and the AI SDK has no rules. */
+/**
+ * Returns the shape of an object with any keys. Rules cannot check it: only the AI SDK has maps, and the AI
+ * SDK has no rules.
+ */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value): value is Record<string, T> =>
@@ -109,10 +115,10 @@ const withFields =
       hasFields(value, fields) &&
       (isOpen || Object.keys(value).every((key) => Object.hasOwn(fields, key))))
 
-/** An object with at least these fields. */
+/** Returns the shape of an object that has at least the specified fields. */
 export const open = /* @__PURE__ */ withFields(true)
 
-/** An object with exactly these fields. */
+/** Returns the shape of an object that has exactly the specified fields. */
 export const record = /* @__PURE__ */ withFields(false)
 
 export type Typed<B extends Readonly<Record<string, Fields>>> = {

@@ -29,7 +29,7 @@ export interface Origin {
 export interface Place {
   readonly id: string
   readonly line: number
-  /** The event; null for the summary of a condensation, which is not an event. */
+  /** The event; null for a condensation's summary, which is not an event. */
   readonly event: Event | null
   readonly before: Place | null
   /**

@@ -104,7 +104,7 @@ function listedUnits(units: Units, listed: readonly string[], log: Log): readonl
   return [...hits.values()].toSorted((a, b) => a.index - b.index)
 }
 
-/** Index of the unit that contains an event, or -1. O(log n). */
+/** Returns the index of the unit that contains an event, or -1. O(log n). */
 export function indexOfEvent(units: Units, { unit: order, seq }: Entry): number {
   if (order === null) return -1
   const index = indexOfUnit(units, { rank: order.rank, first: order.first })

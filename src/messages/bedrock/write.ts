@@ -31,8 +31,8 @@ export function toBedrock(messages: readonly NeutralMessage[], options: WriteOpt
 }
 
 /**
- * Whether a result can have images and a status, which only Claude and Nova accept. Also true for the ARN of
- * a profile, which can hide the model's name.
+ * Whether a result can have images and a status. Only Claude and Nova accept these. Also true for the ARN of
+ * a profile, because it can hide the model's name.
  */
 const takesRichResults = (model = ''): boolean => /claude|nova/i.test(model) || !/\.[^/]*$/.test(model)
 
@@ -73,7 +73,7 @@ function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockB
   return isValid ? [...blocks] : blocks.toSpliced(document, 0, { text: FILE_TEXT })
 }
 
-/** Writes a reply. If reasoning is the last block, which the provider refuses, a fixed text follows it. */
+/** Writes a reply. The provider refuses reasoning as the last block, so a fixed text follows such reasoning. */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<BedrockBlock>[] {
   const { message } = turn
   const blocks = replyBlocks<BedrockBlock>(turn, keepsSigned, {
