@@ -173,7 +173,7 @@ async function complete(
       await replica.commit((state) => decideComplete(state, actionId, content, outcome), { depends: true })
       return
     } catch (error) {
-      // Another caller has completed the call, or the call is no longer working.
+      // Another caller has completed the call, or it is no longer a working call.
       if (signal.aborted || hasCode(error, 'unknown_call')) return
       if (tries === TRIES) throw error
       await pause(delayAfter(tries, { retryDelay: 30, maxRetryDelay: 2_000 }), signal)

@@ -91,9 +91,9 @@ export function decideResume({ header, branch }: State): Event[] {
 }
 
 /**
- * Returns the approval of pending calls, by the ids of their actions. A waiting conversation becomes idle when
- * every executable call is approved. Returns no events if the calls are already approved. O(k log k) for k
- * pending calls.
+ * Returns the approval of pending calls, by the ids of their actions. A conversation that waits for
+ * confirmation becomes idle when every executable call is approved. Returns no events if the calls are already
+ * approved. O(k log k) for k pending calls.
  * @throws ColloquyError `unknown_call` for an id that is not a pending, executable call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
@@ -119,8 +119,8 @@ export function decideApprove(state: State, actionIds: readonly string[]): Event
 }
 
 /**
- * Returns the rejections of pending calls, in log order. A waiting conversation becomes idle if all other
- * executable calls are approved. O(k log k) for k pending calls.
+ * Returns the rejections of pending calls, in log order. A conversation that waits for confirmation becomes
+ * idle if all other executable calls are approved. O(k log k) for k pending calls.
  * @param actionIds default: all pending calls of HEAD's branch
  * @param reason default: `User rejected the action.`
  * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch.

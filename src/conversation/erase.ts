@@ -20,9 +20,10 @@ interface PlannedReplacement extends Replacement {
 }
 
 /**
- * Returns the replacements that erase an event. The event gets a placeholder. The other events of the same
- * reply, and all later replies on the event's branches, lose their signed parts and digests, because a
- * provider rejects signed reasoning if earlier text has changed. O(events).
+ * Returns the replacements that erase an event. The event's contents become placeholders. The other events of
+ * the same reply, and all later replies on the event's branches, lose their signed parts and digests. A
+ * provider rejects signed parts if earlier text has changed, and a digest could reveal the erased text.
+ * O(events).
  * @param state with all bodies
  */
 export function planErasure(state: State, id: string): PlannedReplacement[] {

@@ -100,7 +100,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
-/** Tip of the latest branch with a working call; null for HEAD's branch, undefined for no branch. O(n). */
+/** Tip of the latest branch with this working call; null for HEAD's branch, undefined for no branch. O(n). */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
   const callId = action === undefined ? null : callIdOf(action)

@@ -320,7 +320,7 @@ export class Replica {
     } catch (error) {
       const endedAt = performance.now()
       if (isTransient(error) && endedAt - begunAt >= LONG_APPEND) this.#outage = { error, endedAt }
-      // If the caller repeats an append with its own id and without a time, the new time must not be compared
+      // If the caller repeats an append of an event with an id but no time, the new time must not be compared
       // (law S).
       const again = hasCode(error, 'id_conflict')
         ? await stampUnknown(this.#store, this.id, events, this.#stamp, last)
@@ -601,7 +601,7 @@ export async function openState(store: Store, id: string, read: Read = readerOf(
     if (state !== null) return { state, snapshotAt: saved.log.entries.length, createdAt }
   }
   const empty = initialState({ conversationId: id })
-  // The log returns to an evicted branch: fold it again and keep all of it.
+  // If the log returns to an evicted branch, fold the log again without evictions.
   const state = (await foldOn(read, id, empty, true)) ?? (await replayWhole(read, id))
   return { state, snapshotAt: 0, createdAt }
 }

@@ -25,7 +25,7 @@ import { condense } from '../view/condense.ts'
 import { type MessageUnit, orderAt } from '../view/units.ts'
 import { emptyView, type View, withUnit } from '../view/view.ts'
 
-/** A tool result outside the view (U3). If `reason` is null, `whyDropped` computes it. */
+/** A tool result outside the view (U3). If `reason` is null, `whyDropped` computes the reason. */
 export interface DroppedEntry {
   readonly entry: Entry
   readonly reason: DropReason | null

@@ -102,7 +102,7 @@ function runCommand(command: Command, stdin: string, abort: AbortSignal): Promis
   if (child.pid === undefined) return promise
   remember(child)
   abort.addEventListener('abort', onAbort, { once: true })
-  // Longer timeouts are infinite.
+  // Longer timeouts count as infinite.
   if (command.timeout <= MAX_DELAY) after(command.timeout, () => stop('timed_out'))
   child.stdin?.end(stdin)
   return promise

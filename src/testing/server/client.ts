@@ -200,7 +200,7 @@ interface LiveQuery {
 
 export interface ServerSocket {
   readonly frames: readonly LiveFrame[]
-  /** Returns the first frame that fits, past or future. Rejects when the socket closes first. */
+  /** Returns the first frame that fits, even if it arrived earlier. Rejects if the socket closes first. */
   readonly find: (fits: (frame: LiveFrame) => boolean) => Promise<LiveFrame>
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>
   readonly close: () => void
