@@ -146,7 +146,7 @@ function replaceCall(
 
 const clearedId = (count: number): string => `${CLEARED}-${count}`
 
-/** Returns the number of clears. Ids of events depend on it, so operation ids can be reused after a clear. */
+/** Counts the session's clears. Event ids depend on the count, so operation ids can be reused after a clear. */
 function clearsIn(state: State): number {
   let count = 0
   while (findEvent(state, clearedId(count + 1)) !== undefined) count += 1

@@ -10,7 +10,7 @@ export type CountTokens = (messages: readonly NeutralMessage[]) => number
 /** Cost of a character, in 88ths of a token: 5.5 `word` or 1.6 `other` characters are one token. */
 const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
 
-/** First UTF-16 unit of East Asian scripts and surrogates. Each unit from here on counts as one token. */
+/** Lowest UTF-16 unit of East Asian scripts and surrogates. This and each higher unit counts as one token. */
 const WIDE = 0x2e80
 
 const FRAME = 4
@@ -100,7 +100,7 @@ function ofContent(content: readonly Content[]): number {
   return tokens
 }
 
-/** Estimates the tokens of any other part. It may contain texts; its other characters are mostly base64. */
+/** Estimates the tokens of an open part. The part may contain texts; its other characters are mostly base64. */
 function ofPart(part: OpenPart): number {
   const texts = wordsIn(part)
   const rest = texts.reduce((length, text) => length - text.length, JSON.stringify(part).length)

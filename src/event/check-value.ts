@@ -33,8 +33,8 @@ export function checkOptionNames<T extends object, const Known extends string>(
 }
 
 /**
- * Returns the known name nearest to a mistyped one; null if none is within two edits, or if all letters
- * differ. O(names · log names · letters²).
+ * Returns the known name nearest to a mistyped name; null if no known name is within two edits, or if all
+ * letters differ. O(names · log names · letters²).
  * @example
  * nearestName('serch', ['search', 'serve']) // 'search'
  */

@@ -1,4 +1,4 @@
-/** Times of events. A time without a zone is in UTC here, but in the conversation's zone in stores (design D10). */
+/** Times of events. Times without a zone are UTC here; stores read them in the conversation's zone (design D10). */
 
 const DATE_TIME =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[T ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):?([0-5]\d))?$/

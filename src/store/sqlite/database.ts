@@ -270,8 +270,8 @@ export class Connection {
 
   /**
    * Runs work in one transaction, which is durable when `share` returns. If a `part` throws, only this part
-   * is rolled back. This needs savepoints, which are slow. So the first attempt sets none. If a part fails
-   * after a change, a second attempt runs the whole work again with savepoints.
+   * is rolled back. Such a rollback needs savepoints, which are slow. So the first attempt sets no
+   * savepoints. If a part fails after a change, a second attempt runs the whole work again with savepoints.
    */
   share<T>(work: (part: Part) => T): T {
     const attempt = (savesParts: boolean): T =>
