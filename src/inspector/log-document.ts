@@ -33,7 +33,7 @@ export interface LogDocument {
 export const LONG_LOG = 20_000
 
 /**
- * Returns which findings to compute for a log of this length.
+ * Returns which findings to compute for a log of `length` facts.
  * @example
  * findingOptions(30_000) // { grammars: [], secrets: false }
  */

@@ -135,7 +135,7 @@ function recordOf(
   const inOrder = parts === null ? plain : partsOf({ ...message, reply: { grammar, parts } }, limits)
   const ownDigest = ownOf(message, inOrder, order, limits)
   const isOrdinary = stopReason === '' || ORDINARY_STOPS.has(stopReason)
-  // A reply that all grammars write alike does not record its grammar.
+  // If all grammars write a reply alike, its record does not name the grammar.
   const reasons =
     message.reasoning_content !== null ||
     message.thinking_blocks.length > 0 ||

@@ -65,10 +65,7 @@ export const oneOf =
   (value, judge): value is T =>
     judge?.one(values, value) ?? (values as readonly unknown[]).includes(value)
 
-/**
- * Returns the shape of a value that fits one of several shapes. If a value fits none, errors refer to the
- * last one.
- */
+/** Returns a shape that combines several shapes. If a value fits none of these, errors refer to the last one. */
 export const either =
   <const S extends readonly Shape<unknown>[]>(shapes: S): Shape<ShapeOf<S[number]>> =>
   (value, judge): value is ShapeOf<S[number]> =>
@@ -90,10 +87,7 @@ export const listOf =
     judge?.list(shape, value) ??
     (Array.isArray(value) && value.length >= minimum && value.every((item) => shape(item)))
 
-/**
- * Returns the shape of an object with any keys. Rules cannot check it: only the AI SDK has maps, and the AI
- * SDK has no rules.
- */
+/** Returns the shape of an object with any keys. No rule checks it: only the AI SDK, without rules, has maps. */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value): value is Record<string, T> =>

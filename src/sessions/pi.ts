@@ -160,7 +160,7 @@ function readMessage(message: RawObject, record: SessionRecord, origin: Origin, 
       if (reply === null) writer.note('replies without content', record.line)
       else writer.reply(reply, [origin])
       const id = `${origin.id ?? `line-${record.line}`}-end`
-      // The interruption or failure follows the reply, if there is one.
+      // If there is a reply, the interruption or failure follows it.
       const next = reply === null ? { ...origin, id } : { line: origin.line, id, time: origin.time }
       for (const block of objectsOf(message['content'])) {
         const { partialJson, partialArgs, textSignature, thoughtSignature } = block
@@ -233,7 +233,7 @@ function readCompaction(entry: RawObject, record: SessionRecord, origin: Origin,
   const known = new Set(sight.map(textOf))
   const isKnown = [...retained].every((text) => known.has(text))
   writer.condense(idsOf(isKnown ? sight.filter((item) => retained.has(textOf(item))) : []), summary, origin)
-  // If one copy is changed, all are added as new messages, so that calls keep their results.
+  // If one copy is changed, all copies are added as new messages, so that calls keep their results.
   for (const [index, { usage: _, ...message }] of isKnown ? [] : copies.entries()) {
     const id = `${origin.id ?? `line-${origin.line}`}.${index}`
     readMessage(message, record, { line: origin.line, id, time: origin.time }, tree)

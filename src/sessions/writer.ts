@@ -225,7 +225,7 @@ export class SessionWriter {
     let callIndex = 0
     let isPlaced = false
     const put = (event: Unplaced, { line, id, time, after }: Origin): string | null => {
-      // After the first event of a reply, each follows the previous one.
+      // Each later event of a reply follows the previous one.
       const position = isPlaced || after === undefined ? {} : { after }
       const eventId = this.add(event, { line, id, time, ...position })
       if (eventId !== null) isPlaced = true

@@ -29,7 +29,7 @@ export function* replaying(document: LogDocument): Generator<number, Replayed> {
     state = reduce(state, fact)
     states.push(state)
     const odd = warnings.get(loaded.length)?.map(({ issue }) => issue) ?? []
-    // Decoded facts are frozen, but not after they were sent to the page.
+    // Decoded facts are frozen, but facts that were sent to the page are not.
     loaded.push({ fact: Object.freeze(fact), upcasts: [], warnings: odd })
     if (states.length % SLICE === 0) yield loaded.length
   }

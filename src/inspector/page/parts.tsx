@@ -139,7 +139,7 @@ function copiedByHand(text: string): boolean {
   return done
 }
 
-// These are functions, because a component costs more than its elements, and the page shows hundreds of texts.
+// Functions instead of components: the page shows hundreds of descriptions, and components cost more.
 
 export const roleOf = ({ tone, role }: Described): ComponentChild => (
   <span class={`role tone-${tone}`}>{role}</span>

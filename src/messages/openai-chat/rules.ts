@@ -49,7 +49,7 @@ const shape = listOf(
         refusal: orNull(text) as Shape<string>,
         name: text,
         tool_calls: listOf(call),
-        // Fields of replies that are sent back. All except `annotations` are from servers other than OpenAI.
+        // Reply fields that are sent back. All except `annotations` are from servers other than OpenAI.
         annotations: listOf(object),
         reasoning_content: text,
         reasoning: text,

@@ -123,7 +123,7 @@ const stored = storedFields(KINDS)
 const OPEN = ['image_generation_call', 'shell_call_output', 'apply_patch_call_output']
 const serverShapes = {
   ...shapesOf(stored, record),
-  // The provider requires fields that a stored item may lack, and accepts more than it returns.
+  // The provider requires fields that a stored item may lack, and accepts more fields than it returns.
   code_interpreter_call: record({
     ...stored['code_interpreter_call'],
     code: orNull(text),
@@ -227,7 +227,7 @@ function viewOf(request: unknown) {
   const calls = items
     .filter(({ type }) => isCall(type))
     .map((item) => ({ ...item, id: item.body['call_id'] }))
-  // `async-pairs` checks async calls, which may have their output later, or not yet.
+  // The rule `async-pairs` checks async calls: their output may be later or still missing.
   const isAsync = asyncIds(items)
   const synchronous = items.filter(({ body }) => !isAsync.has(body['call_id']))
   return { request, input, items, messages: items, parts, calls, turns: turnsOf(synchronous.flatMap(stepOf)) }

@@ -76,12 +76,12 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
 }
 
 /**
- * Returns HEAD's branch for the AI SDK's `useChat`. A user message has the id of its event. After it, one
- * assistant message contains the whole turn, under the user message's id with the suffix `-reply`. A reply is
- * in the turn of the last user message that the model had received (`reply.after`). Calls become `tool-NAME`
- * parts, and items outside replies become `data-…` parts. A pause or interrupt follows the reply that it
- * ended. System prompts are left out. O(path + view + content), O(view) per condensation, and O(log) if there
- * were working calls.
+ * Returns HEAD's branch for the AI SDK's `useChat`. A user message has the id of its event. The next
+ * assistant message contains the whole turn. Its id is the user message's id with the suffix `-reply`. A
+ * reply is in the turn of the last user message that the model had received (`reply.after`). Calls become
+ * `tool-NAME` parts, and items outside replies become `data-…` parts. A pause or interrupt follows the reply
+ * that it ended. System prompts are left out. O(path + view + content), O(view) per condensation, and O(log)
+ * if there were working calls.
  * @param options.pageTools tools that the web page executes; their waiting calls are `input-available`
  * @throws ColloquyError `evicted` if the state is from a snapshot or from `evict`, and lacks the body of an
  *   event; see `Conversation.read`.
