@@ -523,7 +523,7 @@ export class Conversation {
    *
    * The other events of the same reply, and later replies on the event's branches, lose their signed reasoning.
    * Providers reject signed reasoning if earlier text has changed. A state update with the key `erased` records
-   * the event, the reason and those replies, and makes other processes reread the log. The erasure can be
+   * the event, the reason and these replies, and makes other processes reread the log. The erasure can be
    * repeated. Copies of the content in forks, summaries and quotes are not erased. O(events).
    * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, for a
    *   reason of more than 1,000 characters, or if the store cannot replace bodies.

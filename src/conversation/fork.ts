@@ -60,8 +60,8 @@ export function planFork(state: State, from?: string): ForkPlan {
   const end = anchorOf(entryOf(state.log, from))
   const branch = branchOf(end)
   const path = pathToEntry(end)
-  // If the copy lacked a result's call, the result would end another call (U3). If it lacked the event after
-  // which a reply was requested, the reply would move in the view (U10).
+  // If the copy lacked a result's call, the result would end another call (U3). If the copy lacked the event
+  // after which a reply was requested, the reply would move in the view (U10).
   const refersElsewhere =
     end !== null &&
     ([...branch.dropped].some((dropped) => namesEventOffPath(state, end, dropped)) ||

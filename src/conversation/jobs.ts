@@ -246,7 +246,7 @@ export class JobWorker<T extends object> {
   }
 
   #run(id: string, first: () => Promise<Job<T> | null>): void {
-    // Earlier work of this process on the job ends soon, because it has lost its lease to this claim.
+    // Earlier work of this process on the job ends soon, because this claim has replaced its lease.
     const before = this.#running.get(id)?.done ?? Promise.resolve()
     const running = { isStale: false, done: before }
     const work = async (): Promise<void> => {

@@ -87,7 +87,7 @@ export async function* expiredLeases(store: Store): AsyncGenerator<string> {
   } while (page.length === PAGE_SIZE)
 }
 
-/** Recovers a conversation. With `unheld`, returns null if it has a lease or needs no recovery. */
+/** Recovers a conversation. With `unheld`, returns null if the conversation has a lease or needs no recovery. */
 async function recoverOne(context: EngineContext, id: string, unheld: boolean): Promise<Recovery | null> {
   const { store } = context
   if (unheld && (await store.getLease(id)) !== null) return null

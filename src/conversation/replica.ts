@@ -309,7 +309,7 @@ export class Replica {
     const end = this.#state.log.entries.last()
     let last = end?.timestamp ?? null
     if (end !== undefined && last?.endsWith('Z') !== true) {
-      // Only the store knows the zone of a time that lacks one (D10).
+      // If a time lacks a zone, only the store knows the zone (D10).
       const [stored] = await this.#store.read(this.id, { from: end.seq, limit: 1 })
       if (stored !== undefined) last = formatInstant(stored.time)
     }
@@ -390,7 +390,7 @@ export class Replica {
 
   async #look(known?: ConversationRecord): Promise<Look> {
     const { entries, head } = this.#state.log
-    // An older record, or one of another conversation, proves nothing.
+    // An older record, or a record of another conversation, proves nothing.
     const isUsable = known?.createdAt === this.#createdAt && known.version >= entries.length
     const record = isUsable ? known : await recordIn(this.#store, this.id)
     const isSame = record.version === entries.length && record.headId === (head?.id ?? null)
@@ -520,7 +520,7 @@ const referring = new WeakSet<object>()
 
 export const hasReferences = ({ event }: Pick<Entry, 'event'>): boolean => referring.has(event ?? referring)
 
-/** Returns an entry's event. @throws `evicted` if it is not in memory, or has references for long strings. */
+/** Returns an entry's event. @throws `evicted` if the event is not in memory, or has references for long strings. */
 export function wholeEvent(entry: Entry): Event | null {
   if (hasReferences(entry))
     throw new ColloquyError(

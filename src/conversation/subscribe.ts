@@ -1,4 +1,4 @@
-/** Delivers every event after a position once, in order: first stored events, then live ones (law B). */
+/** Delivers every event after a position exactly once, in order: first stored events, then live events (law B). */
 
 import { attempt } from '../event/json.ts'
 import type { Fact } from '../event/quarantine.ts'

@@ -405,7 +405,7 @@ async function edit(conversation: Conversation, messageId: string, message: Mess
     }
     // Appends nothing, but throws during a run.
     await conversation.navigate(state.log.head?.id ?? null)
-    // A run that has begun since then has appended an event, so this append fails with a conflict.
+    // A run that began after this check has appended an event, so this append fails with a conflict.
     await conversation.append(events, { expected: state.log.entries.length })
     return id
   }, 'id_conflict')

@@ -79,8 +79,8 @@ export interface SnapshotPart {
 
 /**
  * Returns those parts of a snapshot that changed since an earlier length of the log. Together with the
- * unchanged parts, they contain the header; the ids, parents, times and kinds of all events; and the bodies
- * that HEAD's branch needs.
+ * unchanged parts, the returned parts contain the header; the ids, parents, times and kinds of all events; and
+ * the bodies that HEAD's branch needs.
  *
  * A library version with another fold cannot open the snapshot. In this case, replay the log.
  * O(length - since + view + 4,096), amortised. The first call for a replayed log is O(length).

@@ -147,7 +147,8 @@ function appendsOf(yielded: readonly Event[]): readonly (readonly Event[])[] {
 
 /**
  * Appends what a step yielded, and publishes deltas. `after` is the id of HEAD when the step was called. A
- * reply is based on the events up to `after` and on the step's own events directly after it, such as a nudge.
+ * reply is based on the events up to `after`, and on the step's own events that directly follow, such as a
+ * nudge.
  */
 async function appendPart(run: RunContext, yielded: readonly Event[], after: string | null) {
   const stored = yielded.filter((event) => {

@@ -51,7 +51,7 @@ export async function holdLease(
       if (renewed?.generation === lease.generation) renewedAt = requestedAt
       else {
         lose()
-        // The old lease had expired, so `acquireLease` created a new one, which must expire at once.
+        // The old lease had expired, so `acquireLease` created a new lease, which must expire at once.
         if (renewed !== null) await store.acquireLease(conversationId, owner, 1)
       }
     } catch {

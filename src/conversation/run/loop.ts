@@ -121,7 +121,7 @@ type CallEntry = EventEntry<ActionEvent>
 const isOpen = (state: State, { event, seq }: CallEntry): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
 
-/** Executes calls. Records their start first, so that none starts twice. Skips calls that may not run now. */
+/** Executes calls. Records their starts first, so that no call starts twice. Skips calls that may not run now. */
 async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<void> {
   const allowed = new Set<string>()
   for (const call of calls) if (await passesHooks(run, call)) allowed.add(call.id)
@@ -606,7 +606,7 @@ function errorName(error: unknown): string {
   return typeof name === 'string' ? name.toWellFormed() : 'Error'
 }
 
-/** Returns the pending calls that need no confirmation. If the policy throws, returns those that have started. */
+/** Returns the pending calls that need no confirmation. If the policy throws, returns the started calls. */
 function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
   const open = openCallsOf(state)
   try {

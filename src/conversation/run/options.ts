@@ -48,9 +48,9 @@ export interface RunOptions {
    */
   readonly until?: 'replied' | 'settled'
   /**
-   * Writes your own rows in the transaction of each append (`AppendOptions.within`). If it throws, the append
-   * is rolled back, and the run ends with this error. If `within` also throws for the append that records the
-   * error, `run` throws.
+   * Writes your own rows in the transaction of each append (`AppendOptions.within`). If `within` throws, the
+   * append is rolled back, and the run ends with this error. If `within` also throws for the append that
+   * records the error, `run` throws.
    */
   readonly within?: NonNullable<AppendOptions['within']>
   /** Milliseconds until the lease expires when it is no longer renewed. Default: the engine's. */

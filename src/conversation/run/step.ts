@@ -74,7 +74,10 @@ export interface StepInput {
   readonly runChild: RunChild
   /** Restores the long strings in a state that the step computed from `state` (see `EngineOptions.blobs`). */
   readonly withBodies: (state: State) => Promise<State>
-  /** Reports left-out signed parts to the run's caller. Pass it as the option `onPrefix` of `toAnthropic`. */
+  /**
+   * Reports left-out signed parts to the run's caller. Pass this function as the option `onPrefix` of
+   * `toAnthropic`.
+   */
   readonly onPrefix: (omitted: LeftOut) => void
 }
 

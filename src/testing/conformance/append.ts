@@ -327,7 +327,7 @@ export const APPEND_TREE: readonly Check[] = [
       equal((await store.getConversation(id))?.headId, expected, 'HEAD in the record')
     }
     const back = await store.append(id, [leaf('m', 'b'), leaf('n', 'move0'), pause('z'), leaf('o', 'z')])
-    // The parent of `move0` is b, because HEAD was b when it was appended.
+    // The parent of `move0` is b, because HEAD was b when `move0` was appended.
     const actual = [back.events[2]?.parentId, back.headId]
     equal(actual, ['b', 'z'], 'a parent within the batch of a move, and HEAD')
   }),

@@ -15,9 +15,9 @@ export interface ServerConformanceOptions {
    * `stop` and `kill`. The server must then still have the data that it stored.
    */
   start(): Promise<ServerClientOptions>
-  /** Shuts down the server gracefully. Without it, cases of restarts are skipped. */
+  /** Shuts down the server gracefully. Without `stop`, cases of restarts are skipped. */
   stop?(): Promise<void>
-  /** Kills the server. Without it, cases of crashes are skipped. */
+  /** Kills the server. Without `kill`, cases of crashes are skipped. */
   kill?(): Promise<void>
   /**
    * Returns the text of a user message that makes the server's model play these turns, one per request.
@@ -30,9 +30,9 @@ export interface ServerConformanceOptions {
    * `text`, and of a tool `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
-  /** Returns the texts that the tool `note` stored. Without it, cases that need them are skipped. */
+  /** Returns the texts that the tool `note` stored. Without `notes`, cases that need these texts are skipped. */
   notes?(): readonly string[] | Promise<readonly string[]>
-  /** Returns the messages of all requests to the model. Without it, cases that need them are skipped. */
+  /** Returns the messages of all requests to the model. Without `requests`, cases that need them are skipped. */
   requests?(): readonly (readonly SentMessage[])[] | Promise<readonly (readonly SentMessage[])[]>
   /** Features that the server lacks, each with the reason. */
   readonly lacks?: Readonly<Partial<Record<Capability, string>>>
