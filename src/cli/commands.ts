@@ -207,7 +207,7 @@ export const COMMANDS = {
     options: {
       ...VIEWED,
       ...LEAF,
-      // With fewer, no event could stay next to the summary.
+      // With fewer than 4 events, no event could stay next to the summary.
       'max-events': required(option('N', numberIn(4))),
       summary: option('TEXT', asVisible),
     },
@@ -288,7 +288,7 @@ export const COMMANDS = {
       const { output } = options
       const layout = layoutOf(options)
       if (output === undefined && layout !== 'jsonl') fail(`export --format ${layout} needs --output PATH`)
-      // Import would read a file with this extension as one JSON document, or as a zip.
+      // An import reads a .json file as one JSON document, and a .zip file as a zip, not as JSON lines.
       if (layout === 'jsonl' && /\.(?:json|zip)$/i.test(output ?? ''))
         fail('--format jsonl cannot write a .json or .zip file: use --output PATH.jsonl, or another --format')
     },

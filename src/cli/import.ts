@@ -104,7 +104,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   const { session, sidecarFiles, form, facts } = source
   if (session === null)
     return [await copyConversation(copy, { form, facts }, planImport(copy, name, sidecarFiles))]
-  // Otherwise a wrong --from would store a conversation, and the correct import would find its id in use.
+  // Store nothing if --from is wrong. Otherwise, a second import with the correct --from would find the id in use.
   if (session.facts.length > 0 && session.facts.every(({ fact }) => isQuarantined(fact)))
     throw new FileError('no_events', `contains no record in the format ${session.format}: change --from`)
   const reports: ImportReport[] = []

@@ -116,14 +116,14 @@ function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const clean = redact ? redactLog(original, RULES, { conversationId }) : original
   const facts = clean.map((fact, seq) => {
     if (isQuarantined(fact) || fact.id !== undefined) return fact
-    // The page would derive another id, from the event without its encrypted content.
+    // The page receives the event without its encrypted content, from which it would derive another id.
     const id = log.state?.log.entries.get(seq)?.id ?? null
     return id === null ? fact : { ...fact, id }
   })
   const loaded = log.loaded.map(({ upcasts }, seq): Loaded => {
     return { fact: facts[seq] as Fact, upcasts, warnings: metadata.warnings[seq] ?? [] }
   })
-  // Findings quote facts, so they are computed from the redacted ones.
+  // Findings quote facts, so they are computed from the redacted facts.
   const state = redact && log.state !== null ? replay(facts, { conversationId }) : log.state
   return {
     ...head,

@@ -1,4 +1,4 @@
-/** Endpoints of unsupported features, with empty responses. OpenHands web pages call these on every load. */
+/** Endpoints of unsupported features, with empty responses. OpenHands web pages call these endpoints on every load. */
 
 import { type Operation, operationsIn, type Route } from './http/operation.ts'
 

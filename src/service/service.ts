@@ -71,7 +71,7 @@ export interface ServiceOptions {
   readonly engine: Engine
   /** Service keys, which clients send as `X-Session-API-Key`. Without keys, anybody may use the service. */
   readonly keys?: readonly string[]
-  /** Returns the step that runs a conversation. Without it, conversations cannot run. */
+  /** Returns the step that runs a conversation. Without this option, conversations cannot run. */
   readonly agent?: Agent
   readonly run?: RunsOptions['options']
   /** Maximum number of concurrent runs. Default: 100. */
@@ -106,7 +106,7 @@ export interface ServiceOptions {
   readonly version?: string
   /** Maximum bytes of a request body, except for uploads, whose maximum is 64 MiB. Default: 16 MiB. */
   readonly maxBodyBytes?: number
-  /** Called with each internal failure. Default: writes it to standard error. */
+  /** Called with each internal failure. By default, failures are written to standard error. */
   readonly onFailure?: (error: unknown, request: Request | null, requestId: string) => void
   readonly log?: RequestLog
 }

@@ -82,7 +82,7 @@ async function* zipped(folder: string, files: AsyncIterable<NewFile>): AsyncIter
     if (error !== null) throw error
     chunks.push(chunk)
   })
-  // The first day of the format, so that archives of one log are equal: the events contain their own times.
+  // The earliest date of a zip, so that zips of the same log are equal. The events contain their own times.
   const mtime = new Date(1980, 0, 1)
   let [count, bytes] = [0, 0]
   for await (const { path, text } of files) {

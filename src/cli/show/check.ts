@@ -69,7 +69,7 @@ const logRepairs = ({ lines }: Recording, state: State): Problem[] =>
     const detail =
       code === 'quarantined'
         ? reasonOf(state.log.entries.get(seq)?.quarantined ?? null)
-        : // The core counts positions; people need lines.
+        : // The message names positions; users need lines.
           existing === undefined
           ? message
           : `left out of the tree: line ${lines[existing.seq]} already has the id ${id}`

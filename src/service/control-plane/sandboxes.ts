@@ -165,7 +165,7 @@ export class Sandboxes {
     })
   }
 
-  /** Resumes a sandbox; does nothing if it runs. @throws HttpProblem 404 for an unknown sandbox, 409 as `start`. */
+  /** Resumes a sandbox, unless it runs. @throws HttpProblem 404 for an unknown sandbox, 409 as `start` does. */
   async resume(id: string): Promise<void> {
     await this.#inTurn(async () => this.#resume(await this.#known(id)))
   }
@@ -335,7 +335,7 @@ export class Sandboxes {
     throw new HttpProblem(409, 'This service has no sandboxes. Pass `controlPlane.provider`.')
   }
 
-  /** Pauses other sandboxes until one more may run: first running sandboxes, then starting ones, oldest first. */
+  /** Pauses other sandboxes until one more may run: first the running, then the starting ones, each from the oldest. */
   async #makeRoom(record: SandboxRecord): Promise<void> {
     if (!this.#counts(record)) return
     const others = new Map<string, StoredSandbox>()

@@ -426,7 +426,7 @@ export class StartTasks {
     await this.#forgetStart(task)
   }
 
-  /** Releases the sandbox that a task made, unless its status is ERROR, so that the error stays readable. */
+  /** Releases the sandbox that a task made, unless the sandbox's status is ERROR: its error must stay readable. */
   async #releaseOwn({ makes_sandbox: isOwn, sandbox_id: id }: StoredTask): Promise<void> {
     if (!isOwn || id === null || (await this.#context.sandboxes.state(id)).status === 'ERROR') return
     await this.release(id)

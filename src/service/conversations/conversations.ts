@@ -41,7 +41,7 @@ export async function openConversation(
 }
 
 /**
- * Calls `append` with the conversation. A conversation in memory is not looked up: if it was deleted, `append` fails.
+ * Calls `append` with the conversation. Does not look up a conversation in memory: if deleted, `append` fails.
  * @throws HttpProblem 404; what `append` throws.
  */
 export async function appendTo<T>(
@@ -82,7 +82,7 @@ const endOf = (events: readonly { readonly seq: number }[]): number => (events.a
 
 interface ClientMessage {
   readonly content: readonly Content[]
-  /** Key of the message: of messages with the same key, only the first is appended. */
+  /** Idempotency key: a second message with the same key is not appended. */
   readonly key?: string | undefined
   readonly sender?: string | undefined
 }
@@ -114,7 +114,7 @@ interface OutgoingMessage {
   readonly content: readonly Content[]
   readonly key: string
   readonly run: boolean
-  /** Aborting it ends the wait for the run, but not the run. */
+  /** Aborting this signal ends the wait for the run, but not the run. */
   readonly signal: AbortSignal
 }
 

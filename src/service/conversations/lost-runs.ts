@@ -75,8 +75,8 @@ export class LostRuns {
   }
 
   /**
-   * Executes due run commands, and watches the calls of dead processes. Then handles expired leases: continues
-   * each unfinished run if a slot is free, and recovers conversations without an unfinished run.
+   * Executes due requests for runs, and watches the calls of dead processes. Then handles expired leases:
+   * continues each unfinished run if a slot is free, and recovers conversations without an unfinished run.
    */
   async check(): Promise<void> {
     const { engine, runs, onFailure } = this.#parts

@@ -234,7 +234,7 @@ export class Runs {
       else await this.join(request.conversation, request.from, reserved.job)
       return request
     } catch (error) {
-      // The event may have been appended. The next check of the job finds out.
+      // The event may have been appended. The next check of the job detects this.
       if (isOfService(error)) reserved.job?.abandon()
       else await this.#forget(reserved.job)
       throw error
@@ -274,7 +274,7 @@ export class Runs {
     const runOver = new AbortController()
     let isWaiting = true
     const { promise: begun, resolve } = Promise.withResolvers<unknown>()
-    // Wait for `running` only once the agent exists: until then, `running` may be the status of a crashed run.
+    // Wait for `running` only once the agent exists. Before that, `running` may be the status of a crashed run.
     const ended = this.#run(conversation, from, () => {
       this.#begun.add(id)
       resolve(conversation.waitFor('running', { signal: runOver.signal }))
@@ -304,7 +304,7 @@ export class Runs {
    * execute, and resolves. Also resolves when no run is needed, or when the run failed. The log or `onFailure`
    * then reports the failure.
    * @param job the stored request, which is deleted when it has been handled
-   * @throws what the store throws when it cannot store the command, and ColloquyError `closed`.
+   * @throws what the store throws when it cannot store the job, and ColloquyError `closed`.
    */
   async join(conversation: Conversation, from: number, job?: Job<WantedRun>): Promise<void> {
     const { id } = conversation
@@ -440,7 +440,7 @@ export class Runs {
   }
 
   /**
-   * Tries to join once. Returns false if the caller must try again.
+   * Tries once to `join`. Returns false if the caller must try again.
    * @param wait maximum milliseconds to wait before returning false
    */
   async #isJoined(conversation: Conversation, command: RunCommand, wait: number): Promise<boolean> {

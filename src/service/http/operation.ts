@@ -33,7 +33,7 @@ interface Described {
   readonly status?: number
   readonly mediaType?: string
   /**
-   * Descriptions of responses with a status other than `status`, by status. Successful responses have the
+   * Descriptions, by status code, of responses whose status is not `status`. Successful responses have the
    * schema `returns`. The document adds a 404 to each path with a conversation.
    */
   readonly otherwise?: Readonly<Record<number, string>>

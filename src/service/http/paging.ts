@@ -63,7 +63,7 @@ interface PageParts<R, T> {
   readonly read: (cursor: string | null, limit: number) => Promise<Page<R>>
   /** Returns the response items; null for each item to leave out. */
   readonly show: (some: readonly R[]) => Promise<readonly (T | null)[]>
-  /** Whether `read` itself filters. A short page then means that `read` checked its maximum number of items. */
+  /** Whether `read` itself filters. If so, a short page means that `read` checked its maximum number of items. */
   readonly isCompared: boolean
 }
 

@@ -62,8 +62,8 @@ export async function startAfter(
 }
 
 /**
- * Returns the first position whose event has this time or a later one, or else `end + 1`. Reads all events
- * with such times, because the times in a log may decrease.
+ * Returns the first position whose event has the time `timestampGte` or a later time, or else `end + 1`. Reads
+ * all events with such times, because the times in a log may decrease.
  */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1

@@ -75,7 +75,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
     })
     return to
   }
-  /** Replaces an installed folder. If that fails, restores the previous folder. */
+  /** Replaces an installed folder. If the replacement fails, restores the previous folder. */
   const swap = async (from: string, name: string): Promise<void> => {
     const to = join(installed, name)
     const previous = join(staging, `${name}.previous`)

@@ -192,9 +192,9 @@ const SAFE_SETTINGS = [
 ].flatMap((one) => ['-c', one])
 
 /**
- * Runs git in a folder and returns its output, or null if git fails. Diffs run no filters of the repository:
- * they compare the files as they are on disk.
- * @param root the folder that contains all sandboxes; git does not search it or its parents for a repository
+ * Runs git in a folder and returns its output, or null if git fails. Diffs run no filters of the repository: they
+ * compare the files as they are on disk.
+ * @param root the folder that contains all sandboxes; git does not search this folder or its parents for a repository
  */
 async function gitIn(root: string, folder: string, args: readonly string[]): Promise<string | null> {
   const run = (some: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<GitResult> => {

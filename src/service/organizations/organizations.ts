@@ -32,7 +32,7 @@ export class Users {
   /**
    * Creates a user with an API key that is bound to the organization and returned only once. An existing user
    * gets no second key. In an organization, the subject alone identifies a user: a new e-mail address replaces
-   * the old one, and users can share an address. Users without a subject are identified by address.
+   * the old one, and users can share an address. Users without a subject are identified by their address.
    */
   async provision(
     org_id: string,

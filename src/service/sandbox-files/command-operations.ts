@@ -112,8 +112,8 @@ export class Commands {
 
   /**
    * Yields each new event once, in order, until the signal is aborted. If `includeStored` is true, yields all
-   * stored events first. A reader has no queue: it reads the stored events, and throws SlowReader if an event was
-   * dropped before it was read.
+   * stored events first. A reader has no queue: it reads the stored events, and throws SlowReader if an event
+   * was dropped before the reader received it.
    * @throws HttpProblem 429 for too many readers.
    */
   follow(includeStored: boolean, signal: AbortSignal): AsyncGenerator<CommandEvent, void, undefined> {

@@ -18,7 +18,7 @@ export interface SettingsDiff {
   readonly agent_settings_diff?: JsonObject | null | undefined
   readonly conversation_settings_diff?: JsonObject | null | undefined
   readonly misc_settings_diff?: JsonObject | null | undefined
-  /** Name of the active profile. Null for no profile; the model is then unchanged. */
+  /** Name of the active profile. Null activates no profile, and leaves the model unchanged. */
   readonly active_profile?: string | null | undefined
   readonly active_agent_profile_id?: string | null | undefined
 }
@@ -50,7 +50,7 @@ export class Settings {
   async read(): Promise<SettingsValues> {
     const values = settingsIn(await this.#stored.all())
     const { active_profile: active } = values
-    // The profile may have been deleted while it was activated.
+    // Concurrent requests may have activated and deleted the profile.
     return active === null || (await this.#profiles.all()).has(active)
       ? values
       : { ...values, active_profile: null }

@@ -41,7 +41,7 @@ export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOU
     if (!(error instanceof Error)) return refused('Error', WITHHELD)
     const secrets = secretsIn(llm)
     const type = /^\w{1,64}$/.test(error.name) ? scrubSecrets(error.name, secrets) : null
-    // Cut before the check, which also finds a secret that the cut has shortened.
+    // Shorten the message first: the check for secrets also finds a secret that was cut.
     const message = scrubSecrets(error.message.slice(0, MAX_MESSAGE), secrets)
     return refused(type ?? 'Error', message ?? WITHHELD)
   }
@@ -65,7 +65,7 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
       redactionRules({ secrets: values.filter((value) => value.length >= MIN_SECRET) }),
     )
   } catch {
-    // `redactionRules` rejects a secret that is part of every mask.
+    // `redactionRules` throws for a secret that is part of every mask. The check below still finds it.
     scrubbed = text
   }
   const lowerCase = scrubbed.toLowerCase()
@@ -81,8 +81,8 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
- * Calls Chat Completions at `base_url` for one token, or for 16 if the model rejects `max_tokens`. Accepts a
- * rate limit (429). Errors contain only the status of a response. Follows no redirect. Sends the key to any
+ * Calls Chat Completions at `base_url` for one token, or for 16 if the model rejects `max_tokens`. A rate limit
+ * (429) is a success. Errors contain only the status of a response. Follows no redirect. Sends the key to any
  * address, including private networks and this machine. To forbid this, pass your own `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {

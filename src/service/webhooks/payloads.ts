@@ -57,8 +57,8 @@ function whyNot(error: unknown): string {
 const encoder = new TextEncoder()
 
 /**
- * Returns a message with the first events (null if no event is to be sent), and the position after them. A
- * message with the same events has the same id.
+ * Returns a message with the first events (null if no event is to be sent), and the position after these
+ * events. A message with the same events has the same id.
  */
 export function batchOf(
   webhook: Webhook,

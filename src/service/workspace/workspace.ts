@@ -92,7 +92,7 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
     }),
   )
 
-/** The list of workspaces that clients save. They are only paths; the service never opens the folders. */
+/** The list of workspaces that clients save. A workspace is only a path; the service never opens its folder. */
 interface Saved {
   readonly workspaces: readonly Item[]
   readonly workspaceParents: readonly Item[]

@@ -137,7 +137,7 @@ export class Group {
   }
 }
 
-/** Whether a process group that can be signalled has a live process. On Linux, zombies do not count as live. */
+/** Whether a process group has a live process. The group must accept signals. On Linux, ignores zombies. */
 async function isAlive(group: number): Promise<boolean> {
   if (process.platform !== 'linux') return true
   for (const pid of await readdir('/proc')) {
