@@ -1,5 +1,5 @@
 import type { ChildReply, ChildRequest, Step } from '../conversation/run/step.ts'
-import { checkOptionNames } from '../event/check-value.ts'
+import { checkFunction, checkOptionNames } from '../event/check-value.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { hasText } from '../event/text.ts'
 import { checkArguments } from './tool.ts'
@@ -33,6 +33,7 @@ const TASK: JsonObject = {
  * child's reply. The child's id depends only on the parent and the call, so after a crash the call continues
  * the same child. Interrupting the call interrupts the child, and deleting the parent deletes the child.
  * `conversation.children()` lists the child conversations.
+ * @throws ColloquyError `invalid_argument`.
  * @example
  * const research = subagent({
  *   name: 'research',
@@ -57,6 +58,8 @@ export function subagent(options: SubagentOptions): StepTool {
     background,
     ...childOptions
   } = options
+  checkFunction('step', step ?? null)
+  checkFunction('prompt', prompt)
   const callChild = (text: string, { runChild, signal, report }: ToolContext): Promise<ChildReply> => {
     if (runChild === undefined) throw new TypeError('A subagent runs only in a step of a conversation.')
     if (!hasText(text)) throw new TypeError('The subagent has no task. Describe the task in `task`.')

@@ -38,6 +38,14 @@ const helper = (step: Step, more: Partial<SubagentOptions> = {}): StepTool =>
   subagent({ name: 'helper', description: 'Helps.', step, ...more })
 
 describe('a subagent', () => {
+  it.each([
+    ['step', { step: undefined }],
+    ['prompt', { prompt: 'Find it.' }],
+  ])('with an invalid %s is rejected when it is made: %j', (_, invalid) => {
+    const options = { name: 'a', description: '', step: () => [], ...invalid } as never
+    expect(() => subagent(options)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
+  })
+
   it('is a conversation whose reply is the result of the call', async () => {
     const { engine, conversation } = await startConversation()
     const child = script([[says('found it')]])
