@@ -4,8 +4,8 @@ import { ellipsize, textsOf } from './text.ts'
 import { loadedEvent, pathToEntry } from '../log/entry.ts'
 
 /**
- * Returns the text from which to make a title: the first user message with text on HEAD's branch, cut to
- * `max` UTF-16 units (default 1,000), or null. Text that skills and hooks added is ignored. O(path).
+ * Returns the text from which to make a title, or null: the first user message with text on HEAD's branch,
+ * cut to `max` UTF-16 units (default 1,000). Text that skills and hooks added is ignored. O(path).
  * @throws ColloquyError `evicted` when a snapshot or `evict` left out this message or an earlier one.
  * @example
  * const llm_message = { role: 'user', content: [{ text: ' Mend the build ' }] }

@@ -22,9 +22,9 @@ const SPACE = String.raw`[\s\\nrt]*`
 const QUOTE = String.raw`(?<!\\)(?:\\*["']|\\+u002[27])`
 
 /**
- * Matches an `encrypted_content` inside a text with JSON (a call's arguments, `log_data`, a quarantined line),
- * at any quoting level. If the text ends inside the secret, or the secret is a list or object, the rest of the
- * text is masked, because a pattern cannot find the end of a list.
+ * Matches an `encrypted_content` inside a text with JSON (a call's arguments, `log_data`, a quarantined
+ * line), at any quoting level. If the text ends inside the secret, or if the secret is a list or object, the
+ * rest of the text is masked: a pattern cannot find the end of a list.
  */
 const SECRET_IN_TEXT = new RegExp(
   String.raw`(${NAME}${QUOTE}${SPACE}:${SPACE}?)(?:(${QUOTE})[^]*?(?:(?<!\\)\2|$)|[[{][^]*$)`,

@@ -37,7 +37,7 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * **Ids** are compared by character, including case, spaces and Unicode forms. Looking up an invalid id
  * returns null; writing one throws `invalid_id`. All texts are ordered by code points.
  *
- * **Values** that are returned are frozen or fresh JSON, except snapshot bytes. The store copies its
+ * **Values** that are returned are JSON, frozen or a new copy, except snapshot bytes. The store copies its
  * arguments, so the caller may change them after the call; for snapshot bytes, see `saveSnapshot`. Bodies,
  * metadata and items keep the order of their fields, and any Unicode, even NUL and lone surrogates. The
  * maximum size and depth of an event also apply to metadata and items.
@@ -53,11 +53,11 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * `invalid_id`, `unknown_conversation`, `conversation_exists`, `version_conflict`, `id_conflict`,
  * `unknown_parent`, `unknown_event`, `invalid_event`, `transient_event`, `lease_lost`, `store_closed`, and
  * from the database `store_busy`, `store_full`, `store_read_only`, `store_unavailable`, `store_newer`. After
- * `store_busy` and `store_unavailable`, retry. If the failed append was in fact committed, the store
- * recognizes the ids in the retry and appends nothing. `invalid_argument` and `invalid_query` name the field
- * in `data.field`, such as `limit` or `tags.a`. A call that fails changes nothing. The exception is a call
- * that fails with `store_unavailable`: its changes may have been committed. The functions of
- * `colloquy/store-kit` throw or create all errors except the database's.
+ * `store_busy` and `store_unavailable`, retry. If a failed append was in fact committed, the store recognizes
+ * the ids in the retry and appends nothing. `invalid_argument` and `invalid_query` name the field in
+ * `data.field`, such as `limit` or `tags.a`. A call that fails changes nothing. The exception is a call that
+ * fails with `store_unavailable`: its changes may have been committed. The functions of `colloquy/store-kit`
+ * throw or create all errors except the database's.
  * @example
  * const store = memoryStore()
  * await store.createConversation({ id: 'c', tags: { team: 'a' } })
@@ -90,10 +90,10 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * Appends facts to a log, all or none. Checks ids, version, lease and parents, in this order.
    *
    * Ids (law S): if the log or an earlier fact of the batch has the same id and an equal body, the fact is
-   * not appended, and the stored event is returned. If the id is the same but the body differs, `append`
-   * throws `id_conflict` with the id in `data.id`. The comparison of bodies ignores the order of fields, a
-   * reply's `ReplyRecord`, and fields that the new event omits. A field that the stored event omits counts as
-   * its default.
+   * not appended. The stored event is returned. If the id is the same but the body differs, `append` throws
+   * `id_conflict` with the id in `data.id`. The comparison of bodies ignores the order of fields, a reply's
+   * `ReplyRecord`, and fields that the new event omits. A field that the stored event omits counts as its
+   * default.
    *
    * Version and lease are checked only if a fact is new. A version other than the expected one throws
    * `version_conflict` with the actual version in `data.version`. A lease that is not the conversation's

@@ -291,7 +291,7 @@ const eventsOfParts = (
 
 /**
  * Moves the rows of a restored dump to the start of the feed if this server has lower transaction numbers
- * than the dumped server, because readers would otherwise not see the rows. O(shards), and once O(rows).
+ * than the dumped server. Otherwise, readers would not see these rows. O(shards), and once O(rows).
  */
 export function* settleFeed(schema: string): Work<void> {
   yield statement(`UPDATE ${schema}.feed SET moment = least(moment, 0), witness = CASE WHEN moment < 0 THEN 0 ELSE witness END

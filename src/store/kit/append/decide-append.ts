@@ -120,8 +120,8 @@ export interface AppendContext {
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether a value is a quarantined line or an event of a known kind, with valid values in the fields that a
- * store needs: id, parent, time, source and message text. Never throws. O(parts of a message).
+ * Whether a value is a quarantined line or an event of a known kind, and is valid in the fields that a store
+ * needs: id, parent, time, source and message text. Never throws. O(parts of a message).
  */
 export function isFact(input: unknown): input is Fact {
   try {

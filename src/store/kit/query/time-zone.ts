@@ -6,8 +6,8 @@ const DAY = 86_400_000_000n
 
 /**
  * Returns a timestamp's instant in microseconds since 1970; undefined if it is unreadable. A timestamp
- * without a zone is read in `timeZone` (design D10). A time that a clock change repeats means the first of
- * its two instants; a time that a clock change skips is moved later by the gap. O(1).
+ * without a zone is read in `timeZone` (design D10). If a clock change repeats a time, the time means the
+ * first of its two instants. If a clock change skips a time, the time is moved later by the gap. O(1).
  * @param timeZone an IANA name
  */
 export function instantIn(text: string, timeZone: string): bigint | undefined {
