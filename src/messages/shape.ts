@@ -65,7 +65,7 @@ export const oneOf =
   (value, judge): value is T =>
     judge?.one(values, value) ?? (values as readonly unknown[]).includes(value)
 
-/** Returns a shape that combines several shapes. If a value fits none of these, errors refer to the last one. */
+/** Returns the union of several shapes. If a value fits none of the shapes, errors refer to the last one. */
 export const either =
   <const S extends readonly Shape<unknown>[]>(shapes: S): Shape<ShapeOf<S[number]>> =>
   (value, judge): value is ShapeOf<S[number]> =>
@@ -87,7 +87,7 @@ export const listOf =
     judge?.list(shape, value) ??
     (Array.isArray(value) && value.length >= minimum && value.every((item) => shape(item)))
 
-/** Returns the shape of an object with any keys. No rule checks it: only the AI SDK, without rules, has maps. */
+/** Returns the shape of an object with any keys. Rules cannot check it: only the AI SDK uses it, without rules. */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value): value is Record<string, T> =>

@@ -30,7 +30,7 @@ export function readClaudeCode(records: readonly SessionRecord[]): Session {
   return { ...main.session, children }
 }
 
-/** Finds the subagent that a call started: by the call's result or, in older versions, by its prompt. */
+/** Finds the subagent that a call started: by the call's result or, in older versions, by the call's prompt. */
 export class SubagentCalls {
   readonly #calls = new Map<string, string>()
   readonly #prompts = new Map<string, string[]>()

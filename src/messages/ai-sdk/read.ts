@@ -216,14 +216,14 @@ const DELTAS: DeltaFields = {
   citations: { to: 'citations', as: 'value' },
 }
 
-/** Whether the SDK made this end, because the provider's stream stopped without a reason and without counts. */
+/** Whether the SDK itself made a `finish-step`: the provider's stream had neither a stop reason nor counts. */
 const isMade = (end: RawObject): boolean =>
   /^(?:other|unknown)$/.test(reasonOf(end)) && !Object.values(objectOf(end['usage'])).some(Number.isFinite)
 
 /**
  * Returns a collector for one step in the `fullStream` of `streamText`. It ignores parts after this step. Its
- * `end` returns the same reply as `fromAiSdk`. Without a `finish-step` part of the provider, or with an
- * `abort` part, the reply is `broken_off`; with an `error` part, it is `failed`. O(length).
+ * `end` returns the same reply as `fromAiSdk`. The reply is `broken_off` without a `finish-step` part of the
+ * provider, or with an `abort` part. With an `error` part, it is `failed`. O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })

@@ -86,8 +86,8 @@ const isUnsigned = (block: Thinking): boolean =>
 const isSigned = (block: Thinking): boolean => !('thinking' in block) || !!block.signature
 
 /**
- * Returns the parts to leave out when a reply is sent without signed parts. These are the parts that are
- * stored whole and have provider data. Files are not left out, but are sent without this data. A call and its
+ * Returns the parts to leave out when a reply is sent without signed parts. These are the parts, except
+ * files, that are stored whole and have provider data. Files are sent without this data. A call and its
  * result are left out together.
  */
 function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
