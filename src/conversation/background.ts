@@ -35,8 +35,7 @@ export type ProgressReport = Omit<CallProgress, 'action_id'>
 export interface BackgroundWork {
   /**
    * Aborted when the call is cancelled, or is completed elsewhere; when another process takes over the work;
-   * when the conversation is deleted; and when the engine closes. An interrupt of the run does not abort the
-   * signal.
+   * when the conversation is deleted; and when the engine closes. An interrupt does not abort this signal.
    */
   readonly signal: AbortSignal
   /**

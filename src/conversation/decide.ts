@@ -92,8 +92,8 @@ export function decideResume({ header, branch }: State): Event[] {
 
 /**
  * Returns the approval of pending calls, by the ids of their actions. A conversation that waits for
- * confirmation becomes idle when every executable call is approved. Returns no events if the calls are already
- * approved. O(k log k) for k pending calls.
+ * confirmation becomes idle when every executable call (with an `action`) is approved. Returns no events if the
+ * calls are already approved. O(k log k) for k pending calls.
  * @throws ColloquyError `unknown_call` for an id that is not a pending, executable call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }

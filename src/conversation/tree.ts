@@ -15,7 +15,7 @@ import { subscribe, type SubscriptionItem } from './subscribe.ts'
 
 const CONCURRENCY = 16
 
-/** Milliseconds between two searches for new subagents while calls are open. */
+/** Milliseconds between two searches for new subagents, while a call is pending or working. */
 const POLL = 250
 
 function parentCall({ metadata }: ConversationRecord): string | null {
@@ -159,7 +159,7 @@ export async function* subscribeTree(
         const { fact, id } = item
         const event = isQuarantined(fact) ? null : fact
         if (id !== null && event?.kind === 'ActionEvent') from.actions.add(id)
-        // If the call already has a result, its subagent may have ended.
+        // The call's subagent may have started and ended since the last search.
         const isEnd = event !== null && (isToolResult(event) || completionOf(event) !== null)
         if (from.isCaughtUp && isEnd) await findChildren(from)
       }

@@ -17,7 +17,7 @@ export interface PendingCall extends IndexedCall {
   readonly first: number
 }
 
-/** A call that has a working result, and that no message has completed yet. */
+/** A call whose result is a WorkingObservation, and that no message has completed yet. */
 export interface WorkingCall extends PendingCall {
   readonly result: EventEntry<ObservationEvent>
 }

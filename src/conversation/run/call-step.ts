@@ -79,7 +79,7 @@ export async function callStep(
       // A stopped step often throws, but live readers have already read its text.
       if (signal.aborted) await keepTextSoFar(run, streamed, { after, since: state.log.entries.length })
     } finally {
-      // A call whose working result was not appended because of an interrupt is not completed later.
+      // If an interrupt prevented the append of a WorkingObservation, its call is not completed later.
       for (const work of started) work.confirm(isWorkingIn(run.replica.state, work.call))
     }
   }
@@ -147,8 +147,7 @@ function appendsOf(yielded: readonly Event[]): readonly (readonly Event[])[] {
 
 /**
  * Appends what a step yielded, and publishes deltas. `after` is the id of HEAD when the step was called. A
- * reply is based on the events up to `after`, and on the step's own events that directly follow, such as a
- * nudge.
+ * reply is based on the events up to `after`, and on the step's events that directly follow, such as a nudge.
  */
 async function appendPart(run: RunContext, yielded: readonly Event[], after: string | null) {
   const stored = yielded.filter((event) => {

@@ -74,10 +74,7 @@ export interface StepInput {
   readonly runChild: RunChild
   /** Restores the long strings in a state that the step computed from `state` (see `EngineOptions.blobs`). */
   readonly withBodies: (state: State) => Promise<State>
-  /**
-   * Reports left-out signed parts to the run's caller. Pass this function as the option `onPrefix` of
-   * `toAnthropic`.
-   */
+  /** Reports left-out signed parts to the run's caller. Pass it as the option `onPrefix` of `toAnthropic`. */
   readonly onPrefix: (omitted: LeftOut) => void
 }
 
@@ -101,7 +98,7 @@ export interface Step {
    */
   readonly repeats?: (call: ActionEvent) => boolean
   /**
-   * Continues a call that another process began. `task` is from the call's working result or its latest
+   * Continues a call that another process began. `task` is from the call's WorkingObservation or its latest
    * progress. If `resume` is missing or returns null, the call is completed as lost.
    */
   readonly resume?: (

@@ -5,7 +5,7 @@ import type { Entry, EvictedBody, LogWarning, UnitOrder } from '../entry.ts'
 import type { Chunk } from './chunk.ts'
 import { keyAt, type KeyColumn, KeyIndex } from './columns.ts'
 
-/** Number of entries in a leaf: the size of a vector's block. */
+/** Size of a vector's block, in entries. */
 const LEAF = 32
 
 /** Creates the entry at a position when it is first read. Called at most once for each position. */

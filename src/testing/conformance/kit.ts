@@ -65,7 +65,7 @@ export interface ConformanceOptions {
    * which every finished store must pass.
    */
   readonly size?: 'whole' | 'quick'
-  /** Whole names of cases that the store is known to fail, each with the reason. */
+  /** Full names of the cases that the store is known to fail, each with the reason. */
   readonly skip?: readonly { readonly case: string; readonly reason: string }[]
 }
 

@@ -46,7 +46,7 @@ const PAUSE = 15
 
 export const RESTING: readonly Status[] = ['finished', 'paused', 'waiting_for_confirmation', 'error', 'stuck']
 
-/** The server, which all cases share. */
+/** The running server, which all cases share. */
 export class Trial {
   readonly #options: ServerConformanceOptions
   readonly #timeout: number
