@@ -31,7 +31,7 @@ const PER_TOKEN = 64
  * text. Thinking, reasoning (even encrypted) and `parts` of replies count in full, but in `parts`, a text of
  * more than 65,536 units counts 1 for each 64. The request's tools are not counted.
  *
- * A tokenizer may count more. Leave room, or pass your own counter. O(content).
+ * A tokenizer may count more tokens. Leave room, or pass your own counter. O(content).
  * @example
  * estimateTokens([{ role: 'user', content: [{ text: 'How many files?' }], name: null }]) // 8
  */

@@ -9,12 +9,12 @@ export function ellipsize(text: string, max: number): string {
   return head(text, max - DOTS.length) + DOTS
 }
 
-/** Returns the first `max` UTF-16 code units of a text; one fewer if the last would be half a surrogate pair. */
+/** Returns the first `max` UTF-16 units of a text; one fewer if the last unit would be half a surrogate pair. */
 export function head(text: string, max: number): string {
   return text.slice(0, splits(text, max) ? max - 1 : Math.max(0, max))
 }
 
-/** Returns the last `max` UTF-16 code units of a text; one fewer if the first would be half a surrogate pair. */
+/** Returns the last `max` UTF-16 units of a text; one fewer if the first unit would be half a surrogate pair. */
 export function tail(text: string, max: number): string {
   const from = Math.max(0, text.length - Math.max(0, max))
   return text.slice(splits(text, from) ? from + 1 : from)

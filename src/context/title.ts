@@ -6,7 +6,7 @@ import { loadedEvent, pathToEntry } from '../log/entry.ts'
 /**
  * Returns the text from which to make a title, or null: the first user message with text on HEAD's branch,
  * cut to `max` UTF-16 units (default 1,000). Text that skills and hooks added is ignored. O(path).
- * @throws ColloquyError `evicted` when a snapshot or `evict` left out this message or an earlier one.
+ * @throws ColloquyError `evicted` when a snapshot or `evict` left out this message or an earlier message.
  * @example
  * const llm_message = { role: 'user', content: [{ text: ' Mend the build ' }] }
  * titleInput(replay([{ kind: 'MessageEvent', source: 'user', llm_message }])) // 'Mend the build'

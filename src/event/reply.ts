@@ -43,7 +43,7 @@ export interface ReplyRecord {
   readonly prefix?: string
   /** Digest of the request's tools. */
   readonly tools?: string
-  /** Digest of the reply's parts up to the last signed one; missing if no part is signed. */
+  /** Digest of the reply's parts up to the last signed part; missing if no part is signed. */
   readonly digest?: string
   /**
    * Digests of the reply up to each call, except the last call. Missing if all of them equal `digest`, or if

@@ -296,7 +296,7 @@ function joinOutput(observation: JsonObject): JsonObject {
   }
 }
 
-/** All upcasters, in the order in which they run: later ones depend on the kinds that earlier ones set. */
+/** All upcasters, in the order in which they run: later upcasters need the kinds that earlier upcasters set. */
 export const UPCASTERS: readonly Upcaster[] = Object.freeze([
   ...TAB,
   ...EARLY,

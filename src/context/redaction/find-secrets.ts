@@ -85,7 +85,7 @@ function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, numb
   return merged.map(({ start, end, surest }) => ({ ...surest, start, end }))
 }
 
-/** Minimum length of a literal secret. A shorter one would match ordinary text, and is easy to guess. */
+/** Minimum length of a literal secret. A shorter secret would match ordinary text, and is easy to guess. */
 export const MIN_SECRET = 8
 
 const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/

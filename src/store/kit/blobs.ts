@@ -36,7 +36,7 @@ export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
 /**
  * Splits a body into JSON and its well-formed strings of more than {@link LARGE_STRING} characters. Returns
  * null if the body has no such strings. O(values), and O(characters) of the strings.
- * @param digests known digests; new ones are added
+ * @param digests known digests; new digests are added
  * @example
  * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
  * const llm_message = { role: 'user', content: [{ text: 'x'.repeat(65_537) }] }

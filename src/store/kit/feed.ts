@@ -140,7 +140,7 @@ export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined):
 /**
  * Plans a page of the feed. O(rows).
  * @param rows the rows from `after` on, including the row at `after`, in order; at most {@link rowsFor}
- * @param end the last row that was read, if the adapter skipped rows and more may follow
+ * @param end the last row that was read, if the adapter skipped rows and more rows may follow
  */
 export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?: FeedRow): FeedPlan {
   const { after, scope, limit } = query
@@ -169,7 +169,7 @@ export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?
   return { parts, page: { next: cursorAt(scope, last), more, reset: false } }
 }
 
-/** Returns the planned page. @param eventsOf returns a part's events in order; fewer if some were deleted */
+/** Returns the planned page. @param eventsOf returns a part's events in order, without deleted events */
 export function fillFeed(
   { parts, page }: FeedPlan,
   eventsOf: (part: FeedPart) => readonly StoredEvent[],

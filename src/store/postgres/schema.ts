@@ -192,11 +192,11 @@ END
 $body$`
 
 /**
- * `change_items` returns the stored items, numbered from 1. If versions differ from the expected ones, it
- * changes nothing and returns one row with the version of the first item that differs. `expected`: null for
- * any version, 0 for no item; `put`: true for a put, false for a deletion, null for a comparison. Locks the
- * names of the items in a global order, so that no other call creates a missing item. The statements after
- * the lock see the commits of earlier calls. Claims lock only rows and do not wait.
+ * `change_items` returns the stored items, numbered from 1. If versions differ from the expected versions, it
+ * changes nothing, and returns one row with the version of the first such item. `expected`: null for any
+ * version, 0 for no item; `put`: true for a put, false for a deletion, null for a comparison. Locks the names
+ * of the items in a global order, so that no other call creates a missing item. The statements after the lock
+ * see the commits of earlier calls. Claims lock only rows and do not wait.
  */
 const changeItemsFunction = (schema: string): string => {
   const changes = `json_to_recordset(p_changes)

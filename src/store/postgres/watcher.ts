@@ -260,7 +260,7 @@ export class Watcher {
     await Promise.all([this.#notifier?.flush(), this.#listener?.stop(), this.#looking])
   }
 
-  /** Polls for earlier changes, and sends an empty notification: if it arrives, later ones will, too. */
+  /** Polls for earlier changes, and sends an empty notification: if it arrives, later notifications will, too. */
   #begin(): void {
     this.#notifier?.tell('')
     this.#lookAtAll()

@@ -175,8 +175,8 @@ export class KnownLog implements AppendContext {
   }
 
   /**
-   * Loads entries by id. For an entry that cannot be HEAD, also loads its ancestors, up to the nearest one
-   * that can be HEAD.
+   * Loads entries by id. For an entry that cannot be HEAD, also loads its ancestors, up to the nearest
+   * ancestor that can be HEAD.
    */
   *load(ids: Iterable<string>): Work<void> {
     let missing = [...ids].filter((id) => !this.#nodes.has(id))

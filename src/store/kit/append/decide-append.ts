@@ -201,7 +201,7 @@ export interface AppendDecision {
 /**
  * Decides what an append writes, as `Store.append` specifies. Read the context in the transaction that
  * writes. O(log n) for each fact; a move of HEAD to a state update reads that update's ancestors, up to the
- * nearest one that can be HEAD.
+ * nearest ancestor that can be HEAD.
  * @throws `invalid_event`, `transient_event`, `invalid_id`, `id_conflict`, `version_conflict`, `lease_lost`,
  *   `unknown_parent`, `unknown_event`, `invalid_argument` for invalid options.
  * @example
@@ -257,7 +257,7 @@ export function decideAppend(
 /**
  * Returns the ids that a decision may look up: the ids of the facts, of the facts' parents, and of events to
  * which the facts move HEAD. A store that loads these entries in advance must also load their ancestors, up
- * to the nearest one that can be HEAD. O(facts).
+ * to the nearest ancestor that can be HEAD. O(facts).
  * @example
  * [...idsToLoad([{ kind: 'PauseEvent', id: 'b', parent_id: 'a' }])] // ['b', 'a']
  */

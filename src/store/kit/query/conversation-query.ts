@@ -168,7 +168,7 @@ export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
 
 /**
  * Returns a page of the matches of a walk. O(limit).
- * @param matches at most `limit` + 1 records; the additional one shows that a page follows
+ * @param matches at most `limit` + 1 records; the additional record shows that a page follows
  * @param looked the last position read, if the walk ended at {@link MAX_VISITED}
  */
 export function lookedPage(
