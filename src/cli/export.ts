@@ -1,4 +1,4 @@
-/** Writes a stored conversation to standard output, a file, a directory or a zip, in a form that import reads back. */
+/** Writes a stored conversation to standard output, a file, a directory or a zip, in a form that an import can read. */
 
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'

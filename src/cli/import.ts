@@ -124,7 +124,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   return reports
 }
 
-/** Stores for each subagent which call opened it. Call this after an import of a parent or a subagent. O(facts). */
+/** Stores which tool call opened each subagent. Run it after an import of a parent or a subagent. O(facts). */
 async function linkSubagents(
   store: Store,
   parentId: string,
@@ -284,7 +284,7 @@ const BATCH = 200
 /** A file that begins with this many lines, none of which is an event, is rejected as another kind of file. */
 const HOPELESS = 1000
 
-/** Yields the first batch only after it has read an event, so that a file of another kind creates nothing. */
+/** Yields batches. Reads an event before the first batch, so that a file of another kind creates nothing. */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
   report: ImportReport,
@@ -387,7 +387,7 @@ async function moveHead(
 
 const kindOf = (fact: Fact): string | null | undefined => (isQuarantined(fact) ? fact.event_kind : fact.kind)
 
-/** Returns the event that moves HEAD. Its id is a UUID, because agent servers expect one in a file's name. */
+/** Returns the event that moves HEAD. Its id is a UUID, because agent servers expect a UUID in a file's name. */
 function headMove(conversation: string, position: number, value: string | null): Event {
   const text = JSON.stringify([conversation, position, value])
   const hash = createHash('sha256').update(text).digest('hex')

@@ -35,7 +35,7 @@ import { condenseView, replayView, stateRows, stuckView, viewRows, viewView } fr
 import { treeLines, type TreeRow, treeView } from './show/tree.ts'
 import { whyView } from './show/why.ts'
 
-/** How to call colloquy. In a clone, the shell has no `colloquy` command, so `npm run` starts it. */
+/** The shell command that starts Colloquy. A clone has no `colloquy` command, so `npm run` starts it there. */
 const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'npx colloquy'
 
 const HIDDEN_KINDS: readonly string[] = ['ObservationEvent', 'CondensationRequest']

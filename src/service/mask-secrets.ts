@@ -24,7 +24,7 @@ const USER = /^(\s*[a-z][\w+.-]*:\/\/)[^/?#]*@/i
 const URL_LIKE = /^\s*[a-z][\w+.-]*:\/\//i
 const URLS = /(?<![\w+.-])[a-z][\w+.-]{0,30}:\/\/[^\s"'<>]*/gi
 
-/** Whether a field is a secret. Numbers and booleans are never secrets: `max_token` may be 4096. */
+/** Whether a field is a secret, by its name. Numbers and booleans are never secrets, such as `max_token: 4096`. */
 export const isSecret = (name: string, value: JsonValue | undefined): boolean =>
   NAMES.test(name) &&
   value !== null &&
@@ -133,7 +133,7 @@ function shownArguments(list: readonly JsonValue[]): JsonValue[] {
 
 /**
  * Returns a value without secrets. Removes each text, list, environment map and header map that contains a
- * secret. From other objects, removes only secret fields.
+ * secret. From all other objects, removes only the secret fields.
  */
 export function withoutSecrets(value: JsonObject): JsonObject {
   const open = Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(

@@ -134,7 +134,7 @@ const fieldsOf = (record: Omit<Description, 'createdAt'>) => ({
   ...(record.owner !== null && { owner: record.owner }),
 })
 
-/** Reads `colloquy.json`, which overrides other documents. Returns null if it is damaged or of another version. */
+/** Reads `colloquy.json`, which overrides other documents. Null if the document is damaged or has another version. */
 export function describeOwn(document: JsonObject): Description | null {
   const [id, zone] = [legalId(document['id']), document['time_zone']]
   const metadata = asObject(document['metadata'])

@@ -15,7 +15,7 @@ type InputForm = 'lines' | 'array' | 'document' | 'directory' | 'zip'
 export interface Opened {
   readonly form: InputForm
   readonly pieces: AsyncIterable<Piece[]>
-  /** The files of a persisted conversation besides its events; null for a plain file. */
+  /** The files of a persisted conversation, except its events; null for a plain file. */
   readonly sidecarFiles: SidecarFiles | null
 }
 
@@ -109,7 +109,7 @@ export function errorPosition(text: string): string {
   }
 }
 
-/** Opens a text. Streams lines, but reads a `.json` file, an array or an object on several lines as a whole. */
+/** Opens a text. Streams lines. Reads a whole `.json` file, array, or object of several lines at once. */
 async function openText(extension: string, begun: Begun): Promise<Opened> {
   const isJsonFile = extension === '.json'
   const [opening] = trimmed(begun.read)
@@ -138,7 +138,7 @@ async function openText(extension: string, begun: Begun): Promise<Opened> {
 
 const MORE_PAGES = 'is one of several pages of events; write the items of all pages into one array'
 
-/** Whether a value is the only or last page of a server's events. @throws FileError for another page. */
+/** Whether a value is the only or last page of a server's events. @throws FileError for any other page. */
 function isPage(value: JsonValue): boolean {
   const { items, next_page_id: next, ...others } = asObject(value) ?? {}
   if (!Array.isArray(items) || next === undefined || Object.keys(others).length > 0) return false
@@ -336,7 +336,7 @@ async function* readEvents(
     yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
-/** Returns a folder's possible session files, sorted by path. Null if it has none, or is a conversation. */
+/** Returns a folder's possible session files, sorted by path; null for none, or for a conversation's folder. */
 export async function sessionFilesIn(name: string) {
   const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
   const isConversation = entries.some(

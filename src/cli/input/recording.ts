@@ -174,7 +174,7 @@ export type Problems = ReturnType<typeof newProblems>
 
 type Form = Opened['form'] | null
 
-/** Adds a fact's problems. Lists at most `limit` issues and `limit` warnings. */
+/** Adds a fact's problems to `problems`, which lists at most `limit` issues and `limit` warnings. */
 export function noteRead(
   problems: Problems,
   { line, fact, upcasts, warnings, broken: why }: ReadFact,
@@ -254,7 +254,7 @@ async function collect(
   return { conversation, subagents, children: [], form, session, state, loaded, lines, ...problems }
 }
 
-/** Returns the id of the parent's action that opened a conversation; null if its record has no such id. */
+/** Returns the id of the parent's action that opened a conversation; null if the conversation's record has none. */
 export function openingCall({ metadata }: ConversationRecord): string | null {
   const call = asObject(metadata['subagent'])?.['action_id']
   return typeof call === 'string' ? call : null

@@ -17,7 +17,7 @@ export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Calls `stop` at most once, for example on Ctrl-C. If absent, commands do not wait to be stopped. */
+  /** Calls `stop` at most once, for example on Ctrl-C. Without this function, commands do not wait to be stopped. */
   readonly onStop?: (stop: () => void) => void
 }
 

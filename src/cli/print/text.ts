@@ -73,7 +73,7 @@ export function quoted(text: string): string {
 // Characters that a terminal or a line reader may act upon, and that JSON.stringify does not escape.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
-/** Returns the JSON of a masked value. Also masks an `encrypted_content` inside a string. */
+/** Returns the JSON of an already masked value. Also masks each `encrypted_content` inside its strings. */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   return escapeActive(hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent))

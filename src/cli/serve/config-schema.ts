@@ -12,7 +12,7 @@ import type { Io } from '../print/io.ts'
 /** An omitted option has Colloquy's default. */
 export type Config = ReturnType<typeof configOf>
 
-/** Reads a configuration. Relative paths start at its folder. @throws FileError that lists all mistakes. */
+/** Reads a configuration file. Relative paths start at its folder. @throws FileError that lists all mistakes. */
 export async function readConfig(file: string | undefined, { env }: Pick<Io, 'env'>): Promise<Config> {
   if (file === undefined) return configOf({}, '.', () => '')
   const refusal = (problems: readonly string[]) => new FileError('unreadable', problems.join('; '), file)

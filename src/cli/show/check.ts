@@ -40,7 +40,7 @@ export const inWords = (code: string): string => code.replaceAll('_', ' ')
 export const oddities = ({ warnings }: Pick<Problems, 'warnings'>): Problem[] =>
   warnings.map(({ line, ...issue }) => ({ line, what: inWords(issue.type), detail: glimpseIssue(issue) }))
 
-/** Returns the repairs of a recording. Leaves out repairs on other branches than the state's branch. */
+/** Returns the repairs of a recording. Leaves out repairs on branches other than the state's branch. */
 export function repairsOf(recording: Recording, state: State = recording.state): readonly Problem[] {
   const end = recording.lines[state.log.entries.length - 1] ?? 0
   return byLine([

@@ -119,7 +119,7 @@ export class Page {
     return this.io.stderr.write(`colloquy: ${message}\n`)
   }
 
-  /** Does `work` and prints its error; with `json`, also as JSON on standard output. @throws OutputError */
+  /** Does `work` and prints its error. With `json`, also prints it as JSON on standard output. @throws OutputError */
   async attempt({ name, fields }: About, work: () => Promise<number>): Promise<number> {
     try {
       return await work()
@@ -165,7 +165,7 @@ export class Page {
     return wrapWords(glimpse(text).split(' '), this.columns, lead, indent)
   }
 
-  /** The width of a column of ids. Users type ids, so only an id longer than `limit` is cut. */
+  /** Returns the width of a column of ids. Users type ids, so only an id longer than `limit` is cut. */
   idColumns(
     items: Iterable<{ readonly id?: string | null }>,
     limit = Math.min(ID_WIDTH, this.columns * 0.45),

@@ -153,7 +153,7 @@ export class PendingMessages {
     }
   }
 
-  /** Milliseconds until the next attempt. The wait grows with the age of the oldest message. */
+  /** Returns the milliseconds until the next attempt. The wait grows with the age of the oldest message. */
   #waitOf({ messages, sandbox_id }: Queue): number {
     const waited = Date.now() - Date.parse(messages[0]?.created_at ?? '')
     const wait = sandbox_id === null || Number.isNaN(waited) ? 0 : Math.min(waited, MAX_WAIT)

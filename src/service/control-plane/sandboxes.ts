@@ -34,7 +34,7 @@ interface SandboxLease {
 /** Milliseconds that a lease lasts. A live machine renews its leases before they expire. */
 const LEASE = 60_000
 
-/** A sandbox that neither starts nor runs this many milliseconds after its start is considered ended. */
+/** After this many milliseconds, a sandbox that is neither STARTING nor RUNNING is considered ended. */
 const START_TIMEOUT = 600_000
 
 interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {

@@ -269,7 +269,7 @@ export class StartTasks {
 
   /**
    * Starts a task. Yields the task whenever its status changes, until the task is over or this process stops.
-   * @throws as `create`.
+   * @throws as `create` does.
    */
   async follow(request: StartRequest): Promise<AsyncGenerator<StoredTask, void, undefined>> {
     const job = await this.#add(request)

@@ -129,7 +129,7 @@ export interface WantedRun {
   readonly event_id?: string
 }
 
-/** The log position before which events need a run; null if the requesting event was never appended. */
+/** Returns the log position before which events need a run; null if the event of the request was never appended. */
 export async function positionOf(
   store: Pick<Store, 'get'>,
   { conversation_id: id, event_id: eventId, from }: WantedRun,
@@ -191,7 +191,7 @@ export class Runs {
     return this.#live.has(id)
   }
 
-  /** Whether a run is active, or was requested and has not begun, in any process. */
+  /** Whether any process has an active run of the conversation, or a requested run that has not begun. */
   async isWanted(id: string): Promise<boolean> {
     const { store } = this.#options
     if (this.#live.has(id) || this.#commands.has(id)) return true

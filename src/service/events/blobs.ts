@@ -128,7 +128,7 @@ async function textOf(content: AsyncIterable<Uint8Array>): Promise<string> {
 /** Maximum characters before the data of a data URL. */
 const MAX_START = 1_000
 
-/** Responds with the bytes that a data URL or plain base64 encodes, decoded piece by piece. */
+/** Responds with the bytes of a data URL or of plain base64. Decodes the text piece by piece. */
 async function decodedResponse(
   { content }: BlobContent,
   hash: string,

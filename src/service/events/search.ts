@@ -20,7 +20,7 @@ const TIMES = { timestamp__gte: optional(dateTime()), timestamp__lt: optional(da
 
 export const FILTERS = { kind__eq: optional(eventKind), ...TIMES } as const
 
-/** An event kind, as its name or a dotted class path that ends with the name. */
+/** An event kind: its name, or a dotted class path that ends with the name. */
 const kindName: Parameter<EventKind> = {
   schema: { type: 'string' },
   omitted: null,

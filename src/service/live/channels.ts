@@ -33,7 +33,7 @@ export interface Channel {
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array
   readonly slow: Close
-  /** Returns how to resume, as a text to append to the reason for a close. */
+  /** Returns a text that explains how to resume. This text is appended to the reason for a close. */
   readonly resume: () => string
   readonly end: () => void
 }

@@ -40,8 +40,8 @@ export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | n
 }
 
 /**
- * Returns the position after which the stream begins, by default `end`. Null if the log lacks the requested
- * position or event. This happens if the reader has read another log, or if this log has lost its end.
+ * Returns the position after which the stream begins, by default `end`. Null if the log lacks the requested position
+ * or event. This happens if the reader has read another log, or if the last events of this log were lost.
  */
 export async function startAfter(
   store: Store,

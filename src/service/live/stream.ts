@@ -1,4 +1,4 @@
-/** The live stream as server-sent events. `id` is the position, from which `Last-Event-ID` resumes. */
+/** The live stream as server-sent events. A frame's `id` is its position, from which `Last-Event-ID` resumes. */
 
 import { EVENT_STREAM_HEADERS } from '../../conversation/async.ts'
 import type { BlobMode } from '../../store/contract/blobs.ts'

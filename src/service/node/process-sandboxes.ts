@@ -213,7 +213,7 @@ function pauseStored(directory: string): void {
 const isElsewhere = ({ pid, began }: Claim): boolean =>
   pid !== null && pid !== process.pid && startTimeOf(pid) === began && isAlive(pid)
 
-/** The state of a sandbox that this process does not run. */
+/** Returns the state of a sandbox that this process does not run. */
 function stateOf(claim: Claim | null, hasCommand: boolean): SandboxState {
   if (claim !== null && claim.pid !== null) return isElsewhere(claim) ? claim.state : RESTARTED
   if (hasCommand) return RESTARTED

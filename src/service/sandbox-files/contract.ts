@@ -46,7 +46,7 @@ export interface SandboxFiles {
   readonly read: (path: string, limit: number) => Promise<Uint8Array<ArrayBuffer>>
   readonly write: (path: string, bytes: Uint8Array) => Promise<number>
   readonly makeFolder: (path: string) => Promise<void>
-  /** The path without symbolic links; a path that does not exist is resolved from its nearest existing parent. */
+  /** Resolves the symbolic links of a path. In a path that does not exist, resolves the nearest existing parent. */
   readonly resolve: (path: string) => Promise<string>
   /** Runs a command with a shell in a folder. Processes that the command leaves behind are ended. */
   readonly run: (

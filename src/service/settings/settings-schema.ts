@@ -167,7 +167,7 @@ export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   return Object.fromEntries(merged)
 }
 
-/** Replaces masked items by stored items. Equal masks are restored in order, if their number is unchanged. */
+/** Replaces masked items by stored items. Restores items with equal masks in order, if their number is unchanged. */
 function restoreMasked(name: string, list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
   const shownBefore = maskedField(name, before) as readonly JsonValue[]
   const old = Map.groupBy(before, (_, index) => canonicalJson(shownBefore[index] ?? null))

@@ -255,7 +255,7 @@ export interface WebhookDispatcherOptions {
   /** Milliseconds after which another process continues the work of a crashed process. Default: 15,000. */
   readonly leaseTtl?: number
   /**
-   * Called with the error of each failed attempt and the webhook's id. If the store failed, `webhook` is
+   * Called with the error of each failed attempt, and with the webhook's id. If the store failed, `webhook` is
    * empty. Default: none.
    */
   readonly onFailure?: (error: unknown, webhook: string, conversationId: string | null) => void

@@ -1,6 +1,4 @@
-/**
- * A small child process that ends process groups when the service's process is gone, even if it was killed.
- */
+/** A small child process that ends process groups when the service's process has ended or was killed. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
