@@ -92,13 +92,13 @@ const RULES: Readonly<Record<string, string>> = {
   U6: 'A Condensation removes the events it lists, with their whole batches and stretches; a forgotten event stays forgotten.',
   U8: 'A view is shortened only between stretches, and its oldest part is removed first.',
   U10: 'A reply is placed directly after the last event that its model had read.',
-  U11: 'The first message that names a working call completes it, and is a unit at the position where it arrived.',
+  U11: 'The first message that names a working call completes the call. The message is a unit where it arrived.',
   D7: 'The view follows the branch under HEAD, and only the log moves HEAD.',
-  D8: 'The parent of an event is the event that it names, or else HEAD; a repeated id names its first event.',
+  D8: 'An event follows the parent that it names, or else HEAD. A repeated id names the first event with this id.',
   D16: 'A line that is not an event is stored unchanged, and has no effect.',
-  D20: 'The record of a reply contains the HEAD of its request and how the reply ended.',
-  D23: 'Signed thinking is sent only after the prefix that its reply saw.',
-  D24: 'The past is changed rarely, because the provider must read everything after a change again.',
+  D20: 'The record of a reply contains the HEAD of its request, and how the reply ended.',
+  D23: 'Signed thinking is sent only if everything before its reply is unchanged.',
+  D24: 'The past is changed rarely: the provider must read everything after the change once more.',
 }
 
 /**

@@ -28,7 +28,8 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
  * Returns a step that calls a model through the AI SDK. The step, not the SDK, executes the model's tool
  * calls. The run's policy decides which calls need confirmation.
  * @throws ColloquyError `invalid_argument` for duplicate tool names, a schema that JSON Schema cannot
- *   express, a tool with `needsApproval`, or a tool without `execute` that the provider does not execute.
+ *   express, a tool with `needsApproval`, or a tool that neither has `execute` nor is executed by the
+ *   provider.
  * @example
  * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-5-5' })
  * typeof step // 'function'
