@@ -28,8 +28,9 @@ export const openCallsOf = ({ branch }: Pick<State, 'branch'>): EventEntry<Actio
 
 /**
  * Returns a PauseEvent if the status is idle or running (design section 3). A paused conversation gets another
- * PauseEvent after a new message, or while a run is `live`, because that run may have been requested after the
- * first pause. A finished conversation with working calls is paused, too. Otherwise, returns no events. O(1).
+ * PauseEvent after a new message, or if a run is active (`live`), because that run may have been requested
+ * after the first pause. A finished conversation with working calls is paused, too. Otherwise, returns no
+ * events. O(1).
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
@@ -53,11 +54,11 @@ const stopped = (state: State, stop: Event): Event[] =>
 
 /**
  * Returns an error result for each pending call of HEAD's branch, in log order, followed by the InterruptEvent.
- * An idle conversation without a `live` run gets only the InterruptEvent. A paused or finished conversation is
- * interrupted only once, and only if a run is `live`, because that run may still be working. A finished
- * conversation with working calls is interrupted even without a `live` run, and becomes paused. For the status
- * `waiting_for_confirmation`, `error`, `stuck` or `deleting`, returns no events, so calls that wait for
- * confirmation stay pending. O(k log k) for k calls.
+ * An idle conversation without an active run (`live`) gets only the InterruptEvent. A paused or finished
+ * conversation is interrupted only once, and only if a run is active, because that run may still be working. A
+ * finished conversation with working calls is interrupted even without an active run, and becomes paused. For
+ * the status `waiting_for_confirmation`, `error`, `stuck` or `deleting`, returns no events, so calls that wait
+ * for confirmation stay pending. O(k log k) for k calls.
  * @param unstarted as for {@link decideRecover}
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
