@@ -4,7 +4,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 export interface ConversationRecord {
   /** 1 to 200 characters of well-formed Unicode without control characters, not `__root__` (design D19). */
   readonly id: string
-  /** 1 to 200 characters of well-formed Unicode without NUL, or null. */
+  /** Null, or 1 to 200 characters of well-formed Unicode without the NUL character. */
   readonly title: string | null
   /** Whether everybody may read the conversation. The service checks this; the store only filters by it. */
   readonly public: boolean

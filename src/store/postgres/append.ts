@@ -234,7 +234,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Sends waiting entries, each with appends to one conversation, in one call, and answers each entry. With
+   * Sends waiting entries in one call, and answers each entry. An entry has appends to one conversation. With
    * several entries, the answer for a locked log is null. A single entry waits for the lock. The next call
    * waits at most {@link CALL_TURN} milliseconds for this call.
    */

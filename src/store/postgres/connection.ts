@@ -80,7 +80,7 @@ export class Connection {
     if (this.#closed) throw storeClosed()
   }
 
-  /** Makes a call, for which `close` waits. */
+  /** Runs a call of the store. `close` waits until the call ends. */
   async call<T>(run: () => Promise<T>): Promise<T> {
     this.checkOpen()
     const call = run()

@@ -19,7 +19,7 @@ interface ColumnTypes {
  * Returns the statements that create everything, in order. Times are microseconds since 1970.
  * - `conversation`: the record. `number` identifies it: a recreated conversation with the same id has another
  *   number.
- * - `log`: the end of a conversation's log, which every append reads and rewrites, and the lease.
+ * - `log`: the lease, and the end of a conversation's log, which every append reads and rewrites.
  * - `event`: one row for each position. `lane` is null outside of the tree. `kind` is null for facts that no
  *   search finds. `message` is the searchable text.
  * - `blob`: a long string of bodies, by its SHA-256, in pieces; a piece with `base64` contains the decoded

@@ -20,8 +20,8 @@ import { instantIn } from '../query/time-zone.ts'
 /**
  * A series of entries, each the parent of the next. ConversationStateUpdateEvents cannot be HEAD. An entry
  * that can be HEAD continues its parent's lane if the log's latest entry that can be HEAD is the parent.
- * Every other entry opens a lane. So between two consecutive entries of a lane, the log has only state
- * updates, each with a lane of its own, and entries outside the tree.
+ * Every other entry opens a lane. So between two consecutive entries of a lane, the log has only entries
+ * outside the tree, and state updates, each of which has its own lane.
  */
 export interface Lane {
   readonly lane: number

@@ -39,7 +39,7 @@ export interface CheckedConversationFilter {
   readonly updatedUntil: bigint | null
 }
 
-/** The range of rows that a list reads, and the filter for each row. */
+/** The range of rows that a listing reads, and the filter for each row. */
 export interface Walk {
   readonly by: 'createdAt' | 'updatedAt'
   /** The key whose conversations are read; null for all. */
@@ -141,8 +141,8 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
 }
 
 /**
- * Returns the walk of a list. A walk by time of change visits all conversations. A walk by time of creation
- * visits only conversations with the filter's first key, if the filter has a key. O(1).
+ * Returns the walk of a listing. A walk by time of change visits all conversations. A walk by time of
+ * creation visits only conversations with the filter's first key, if the filter has a key. O(1).
  */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, keys } = filter
