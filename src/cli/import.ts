@@ -342,11 +342,10 @@ async function append(
   const { value = null } = { ...(stored?.fact as { readonly value?: string | null } | undefined) }
   if (stored?.id === headMove(conversation, expected, value).id)
     return append(store, conversation, batch, expected + 1)
-  const why =
-    expected === 0 ? 'which was imported from another file' : 'perhaps because a stored reply is incomplete'
+  const why = expected === 0 ? 'it was imported from another file' : 'perhaps a stored reply is incomplete'
   throw new FileError(
     'other_log',
-    `line ${batch[0]?.line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
+    `line ${batch[0]?.line} differs from the stored event in conversation ${quoted(conversation)} (${why}); ` +
       'import this file into another database, or with another --conversation',
   )
 }

@@ -271,10 +271,10 @@ const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef 
 type OrderedPart = FieldRef | { readonly other: JsonObject }
 
 /**
- * Unites repeated calls. Of two calls with the same id, the more complete call is kept, with further fields
- * of both, because a repeated call can lack its signature. In OpenAI Responses, the id alone identifies a
- * call. In other grammars, servers reuse ids. There, a repeated call must also have the same tool and, if
- * both calls have arguments, the same arguments. O(parts).
+ * Unites repeated calls. Of two calls with the same id, the call with the more complete arguments is kept. It
+ * gets the fields of `more` that only the other call has, such as a signature. In OpenAI Responses, the id
+ * alone identifies a call. In other grammars, servers reuse ids. There, a repeated call must also have the
+ * same tool and, if both calls have arguments, the same arguments. O(parts).
  */
 function uniteCalls(parts: readonly ReplyPart[], { origin }: Limits): readonly ReplyPart[] {
   const calls = parts.filter((part) => part.is === 'call')

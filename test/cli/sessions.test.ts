@@ -197,7 +197,7 @@ describe('import of sessions', () => {
     const pathOf = folder({ 'a/chat.json': JSON.stringify(openaiChat(SCRIPT)), 'b/chat.json': other })
     await colloquy(['import', '--db', pathOf('x.db'), pathOf('a/chat.json')])
     const { code, err } = await colloquy(['import', '--db', pathOf('x.db'), pathOf('b/chat.json')])
-    expect([code, err]).toEqual([1, expect.stringContaining(', which was imported from another file;')])
+    expect([code, err]).toEqual([1, expect.stringContaining(' (it was imported from another file);')])
   })
 })
 
@@ -214,7 +214,7 @@ describe('import of a session that has grown', () => {
       if (code === 0) expect(out).toContain('continued')
       else
         expect(err).toMatch(
-          /line \d+ differs from the stored event .* perhaps because a stored reply is incomplete/,
+          /line \d+ differs from the stored event .* \(perhaps a stored reply is incomplete/,
         )
       outcomes.add(code === 0 ? 'added' : 'refused')
     }

@@ -222,8 +222,8 @@ const isMade = (end: RawObject): boolean =>
 
 /**
  * Returns a collector for one step in the `fullStream` of `streamText`. It ignores parts after this step. Its
- * `end` returns the same reply as `fromAiSdk`. The reply is `broken_off` without a `finish-step` part of the
- * provider, or with an `abort` part. With an `error` part, it is `failed`. O(length).
+ * `end` returns the same reply as `fromAiSdk`. The reply is `broken_off` after an `abort` part, or if the
+ * provider did not end it. After an `error` part, the reply is `failed`. O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })

@@ -21,7 +21,7 @@ export const KINDS = {
   text: { in: 'standard', side: 'both', more: { citations: objects } },
   reasoningContent: { in: 'standard', side: 'assistant' },
   citationsContent: { in: 'standard', side: 'assistant' },
-  /** A call that the provider executed is stored whole. */
+  /** A call of the model. A block with a `type` is a call that the provider executed, and is stored whole. */
   toolUse: {
     in: 'standard',
     side: 'assistant',

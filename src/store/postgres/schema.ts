@@ -151,9 +151,9 @@ function schemaStatements(schema: string): string[] {
  * `feed_moment` orders the feed. Readers see only rows whose moment is below the oldest running transaction
  * (`pg_snapshot_xmin`). A row's moment is at least the number of its transaction, so no new row precedes a
  * row that was already read. The number alone is not enough, because a transaction gets its number before it
- * waits for the conversation's row. So numbers do not follow a conversation's order. But `pg_snapshot_xmax`,
- * read while the conversation's row is locked, is above the number of every ended transaction. The FROM
- * clause prevents inlining, so the function sees the latest commits.
+ * waits for the conversation's row. So a moment is also at least `pg_snapshot_xmax - 1`, read while that row
+ * is locked. This value is not below the number of any ended transaction, so moments follow the order of a
+ * conversation. The FROM clause prevents inlining, so the function sees the latest commits.
  */
 const feedMomentFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS $body$
