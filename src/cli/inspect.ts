@@ -78,7 +78,7 @@ async function logsIn(store: Store, label: string, options: Options<'inspect'>, 
       await page.complain(`shows the newest ${maximum} conversations; pass --conversation ID for another one`)
       break
     }
-    // The conversations that a conversation started may be anywhere in the list.
+    // The children of a conversation may be anywhere in the list.
     if (root === null || (record.parentConversationId !== null && record.id !== root.id))
       titles.push(titleOfRecord(record))
   }
@@ -116,7 +116,7 @@ function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const clean = redact ? redactLog(original, RULES, { conversationId }) : original
   const facts = clean.map((fact, seq) => {
     if (isQuarantined(fact) || fact.id !== undefined) return fact
-    // The page receives the event without its encrypted content, from which it would derive another id.
+    // Add the id: from the event without its encrypted content, the page would derive another id.
     const id = log.state?.log.entries.get(seq)?.id ?? null
     return id === null ? fact : { ...fact, id }
   })

@@ -72,7 +72,7 @@ export const extensionOf = (file: string): string => /(?:\.[^./\\]*)?\.zst$/i.ex
 const startsWith = ({ read }: Begun, start: Buffer): boolean => read.subarray(0, start.length).equals(start)
 
 function decompress({ read, rest }: Begun): AsyncIterable<Buffer> {
-  // The function is missing before Node.js 22.15, although the types have it.
+  // This function is missing before Node.js 22.15, but the types of Node.js have it.
   const create = zlib.createZstdDecompress as typeof zlib.createZstdDecompress | undefined
   if (create === undefined)
     throw new FileError('not_json', 'is compressed with zstd; unpack it, or use Node.js 22.15 or later')

@@ -28,7 +28,7 @@ import { HttpProblem } from '../http/problem.ts'
 const operation = operationsIn('Events')
 
 async function ownPage(store: Store, id: string, query: PageValues): Promise<EventPageBody> {
-  // Events prove that the conversation exists. The first search fails if the cursor contains the id in another form.
+  // A page with events proves that the conversation exists. This search fails for a cursor with another form of the id.
   const page = await searchPage(store, filterOf(id, query), query).catch(() => null)
   if (page !== null && page.items.length > 0) return page
   const { id: storedId } = await getConversationOr404(store, id)

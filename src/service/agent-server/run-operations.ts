@@ -64,8 +64,8 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     otherwise: { 409: 'The conversation is running, or there is no agent', ...FULL },
     async work({ conversation }) {
       const { header, log } = await conversation.state()
-      // Running a conversation that waits for confirmation approves its calls. The approval is appended before
-      // the run begins.
+      // If the conversation waits for confirmation, a request to run it approves the waiting calls. Append the
+      // approval before the run begins.
       if (header.status !== 'waiting_for_confirmation')
         return lifecycle.runs.start(conversation, log.entries.length)
       lifecycle.runs.checkAgent()
@@ -131,7 +131,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
       }
       await lifecycle.runs.request(conversation.id, async (reserve) => {
         const { header, log } = await conversation.state()
-        // If the calls are approved already, the process died before it ran them.
+        // If the calls are already approved, the process died before it executed them.
         const isAgain = header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
         if (!isAgain) return { conversation, from: await appendDecision(conversation, approveAll, reserve) }
         await reserve(null)

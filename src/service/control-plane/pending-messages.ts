@@ -143,7 +143,7 @@ export class PendingMessages {
         await sendOnce(lifecycle, conversation, { content, key: `pending-${id}`, run: true, signal })
       } catch (error) {
         if (isUnknown(error)) return job.finish()
-        // A message that cannot be sent at all must not block the next one.
+        // A message that cannot be sent at all must not block the next message.
         if (!hasCode(error, 'invalid_event')) throw error
         this.#onFailure(error)
       }

@@ -18,7 +18,7 @@ export function newConversationId(now = Date.now()): string {
   const [high = 0, low = 0] = bytes.subarray(6, 8)
   if (now > lastTime || counter === MAX_COUNT) {
     lastTime = Math.max(now, lastTime + 1)
-    // The counter starts in its lower half, so that later ids of this millisecond fit.
+    // The counter starts in the lower half of its range, so that later ids of this millisecond fit.
     counter = ((high & 0x07) << 8) | low
   } else counter += 1
   for (let index = 0; index < 6; index += 1)

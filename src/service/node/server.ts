@@ -215,7 +215,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     { overrideGlobalObjects: false, errorHandler: () => jsonResponse({ detail: 'Malformed request.' }, 400) },
   )
   const server = createServer((incoming, outgoing) => {
-    // Old health checks use HTTP/1.0 without a Host; browsers never do.
+    // Old health checks use HTTP/1.0 without a Host. Browsers never send such requests.
     if (incoming.httpVersion === '1.0' && incoming.headers.host === undefined) {
       incoming.headers.host = 'localhost'
       incoming.rawHeaders.push('Host', 'localhost')

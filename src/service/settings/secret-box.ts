@@ -222,7 +222,7 @@ export function checkDestination(
     for (const [name, value] of Object.entries(now) as [string, JsonValue][]) {
       const isOfMap = isMap || isSecretMap(name, value)
       const isValue = isSecret(name, value) || (isOfMap && !isObject(value))
-      // When the address of a map changes, all its stored values are affected.
+      // If the address of a map changes, all stored values of the map are affected.
       if (!isValue)
         check(
           was[name] ?? null,

@@ -67,7 +67,7 @@ async function sendEvents({ engine, webhook, job, signal }: Delivery, next: numb
       return
     }
   }
-  // Receivers limit bodies, often to 100 kB. After a smaller batch, the next is at most twice as large.
+  // Receivers limit bodies, often to 100 kB. After a smaller batch, the next batch is at most twice as large.
   const until = cursor.until === null || 2 * size >= webhook.maxBatchEvents ? null : batch.next + 2 * size
   job.record = afterSuccess(cursor, { next: batch.next, until })
 }
@@ -342,8 +342,8 @@ export class WebhookDispatcher {
     let follower: Follower | null = null
     try {
       if (job.record.since === undefined) {
-        // The store's time when the service started, so that conversations created during the wait for the
-        // lease are sent too.
+        // Use the store's time when the service started. Then conversations that are created during the wait
+        // for the lease are sent too.
         const startedAt = job.writtenAt - (performance.now() - this.#startedAt)
         const since = webhook.from === 'start' ? null : new Date(startedAt).toISOString()
         job.record = { since, isDone: false }
