@@ -29,7 +29,7 @@ export const STATUS_TONES: Readonly<Record<Status, Tone>> = {
 
 /** A short description of an event. Each text is one line, and safe to print anywhere. */
 export interface Described {
-  /** At most {@link ROLE_WIDTH} characters. */
+  /** Role or kind of the event, in at most {@link ROLE_WIDTH} characters. */
   readonly role: string
   readonly tone: Tone
   readonly subject: string

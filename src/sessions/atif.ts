@@ -225,7 +225,7 @@ function readReply({ fields: step, calls, results, origin }: Step, { agent, writ
       usage: { prompt_tokens, completion_tokens, prompt_tokens_details: { cached_tokens } },
     }),
   } as Parameters<typeof fromOpenAIChat>[0])
-  // A result that names no call ends all calls.
+  // A result that names no call may be the result of any call.
   const named = results.map((result) => stringOf(result['source_call_id']))
   const hasResult = (callId: string): boolean => named.includes(callId) || named.includes('')
   writer.reply(reply, callOrigins(origin, calls.length, '.'), hasResult)

@@ -583,7 +583,7 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): ReplyBlock[
   const sizes = new Set<string | number>()
   for (const { block } of blocks) sizes.add(blockSize(block))
   if (sizes.size === blocks.length) return blocks
-  // Compare the text only of blocks of equal size.
+  // Compare the texts of blocks only if the blocks have equal sizes.
   const seen = new Set<string>()
   return blocks.filter(({ block, origin }) => {
     const key = blockKey(block)
