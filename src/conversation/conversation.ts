@@ -397,8 +397,8 @@ export class Conversation {
    * `RunLost`, executes approved calls, ends other pending calls with an error unless they need confirmation,
    * and continues.
    *
-   * The returned promise is also iterable: `for await` reads every event and delta until the run ends,
-   * including events of other writers. Leaving the loop does not stop the run.
+   * The returned promise is also iterable: `for await` reads every event and delta, from the call of `run` to
+   * the run's end, including events of other writers. Leaving the loop does not stop the run.
    * @throws ColloquyError `already_running` (with `owner` and `expiresAt` of the other run's lease), unless
    *   `wait` is set; `lease_lost`; `empty_view` if there is no message and no call; `invalid_argument`; the
    *   store's errors. An error of the step is not thrown: it ends the run in `error`.
@@ -544,8 +544,9 @@ export class Conversation {
   }
 
   /**
-   * Returns the complete states of the conversation and all its subagents, for `toTreeTimeline`,
-   * `usageOfTree`, `toAtif` and `toSpans`. O(events of all these conversations), which are held in memory.
+   * Returns the states of the conversation and all its subagents. Each state has every body, as
+   * `toTreeTimeline`, `usageOfTree`, `toAtif` and `toSpans` require. O(events of all these conversations),
+   * which are held in memory.
    */
   async tree(): Promise<StateTree> {
     this.#engine.check()

@@ -28,7 +28,7 @@ export function replyStarts() {
   }
 }
 
-/** HEAD at the request, as the reply records it, or else the reply's parent; null if HEAD was empty. */
+/** HEAD at the request, as recorded in the reply; without a record, the reply's parent. Null if HEAD was empty. */
 export function headOfRequest({ log }: State, { event, parent }: LogStep['entry']): Checkpoint | null {
   const after = requestHeadOf(event)
   if (after === null) return null
