@@ -88,7 +88,7 @@ interface Level {
   readonly uniqueKey: (masked: string) => string
 }
 
-/** Redacts JSON text token by token. Numbers equal masked property names, so that no value is lost. */
+/** Redacts JSON text token by token. Adds numbers to equal masked property names, so that no value is lost. */
 function redactJsonText(text: string, rules: RedactionRules): { text: string; sealed: readonly TextRange[] } {
   const levels: Level[] = []
   const sealed: TextRange[] = []

@@ -14,7 +14,7 @@ import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.
 /** The kinds of rows: appended events, a changed record, a deleted conversation. */
 export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 
-/** A row of the feed. Its position never changes, so a reader only remembers the position of its last row. */
+/** A row of the feed. Its position never changes, so a reader remembers only the position of the last row read. */
 export interface FeedRow {
   readonly position: string
   /** A random number. If a restore puts another row at this position, a reader sees another number. */
@@ -74,7 +74,7 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
   return { shard, limit, after: { position, witness, until: Number(until) }, fromEnd: false, scope }
 }
 
-/** Matches one or two numbers, separated by a space. Each fits into a signed 64-bit integer. */
+/** Matches one or two whole numbers, separated by a space. Each fits into a signed 64-bit integer. */
 const POSITION = /^\d{1,18}(?: \d{1,18})?$/
 const COUNT = /^\d{1,15}$/
 

@@ -431,7 +431,7 @@ export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
  * Selects the row at a position and later rows of a shard (null: of all shards), up to a limit. A second
- * limit is the number of visited rows, because there is no index of shards, which would slow down appends.
+ * limit applies to all visited rows: there is no index of shards, because it would slow down appends.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log
@@ -467,7 +467,7 @@ export function feedTrimmer(keep: number): FeedTrimmer {
         AND NOT EXISTS (SELECT 1 FROM colloquy_log AS log WHERE log.number = feed.number)
       RETURNING shard, position, change`,
     )
-    // Each shard has a row with a negative position. Its `number` is the position of the last removed
+    // A row for the shard, with a negative position. Its `number` is the position of the last removed
     // deletion.
     for (const { shard, position, change } of removed)
       if (change === FEED_CHANGE.deleted)
