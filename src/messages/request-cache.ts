@@ -43,9 +43,7 @@ interface Point {
   readonly states: readonly object[]
 }
 
-/**
- * Maximum number of requests with the same first message that are kept. They differ in options or grammar.
- */
+/** Maximum number of cached requests with the same first message. They differ in options or grammar. */
 const MAX_REQUESTS = 4
 
 /** Number of latest points that are all kept. Earlier points are kept at least `SPACING` messages apart. */

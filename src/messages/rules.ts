@@ -86,8 +86,8 @@ function dataUrlFault(url: string): string | undefined {
 }
 
 /**
- * Whether a text is empty or only white space, as defined by JavaScript or by Python, which adds U+0085 and
- * U+001C to U+001F.
+ * Whether a text is empty or only white space, as defined by JavaScript or by Python. For Python, U+0085 and
+ * the characters from U+001C to U+001F are white space, too.
  */
 export const isBlank = (value: string): boolean => BLANK.test(value)
 

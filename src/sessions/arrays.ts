@@ -1,4 +1,4 @@
-/** Reads message arrays and whole replies of Anthropic, OpenAI Chat, OpenAI Responses and the AI SDK. */
+/** Reads message arrays and whole replies in formats of Anthropic, OpenAI Chat, OpenAI Responses and the AI SDK. */
 
 import { type Draft, produce } from 'immer'
 import { replyOf } from '../event/reply.ts'

@@ -140,7 +140,7 @@ function textWithoutImageTags(content: unknown): string {
   return textIn(hasImage ? parts.filter((part) => !isImageTag(part)) : content)
 }
 
-/** Divides a user's message into the parts that the client inserted and the user's text and images. */
+/** Separates the user's text and images from the parts of the message that the client inserted. */
 function messageParts({ role, content, ...more }: RawObject, typed: ReadonlySet<string>) {
   const isWhole = role === 'user' && typed.has(textWithoutImageTags(content))
   const kinds = objectOf(more['internal_chat_message_metadata_passthrough'])['content_item_kinds']

@@ -5,8 +5,8 @@ import { type RawObject, objectOf, stringOf } from '../messages/text.ts'
 import type { TimelineReply } from '../messages/timeline.ts'
 
 /**
- * Reads texts and images of Anthropic, OpenAI and Gemini. Parts of other types are kept unchanged. A value
- * that is neither a part nor a text becomes JSON.
+ * Reads texts and images in the formats of Anthropic, OpenAI and Gemini. Parts of other types are kept
+ * unchanged. A value that is neither a part nor a text becomes JSON.
  */
 export function contentOf(value: unknown): Content[] {
   if (typeof value === 'string') return value === '' ? [] : [textPart(value)]

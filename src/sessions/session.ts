@@ -1,7 +1,7 @@
 import type { Fact } from '../event/quarantine.ts'
 import type { JsonValue } from '../event/shapes.ts'
 
-/** The formats that can be read: files of agents, and arrays of messages of providers and user interfaces. */
+/** The formats that can be read: session files of agents, and message arrays of providers and user interfaces. */
 export const SESSION_FORMATS = [
   'claude-code',
   'codex',

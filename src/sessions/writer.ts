@@ -312,8 +312,8 @@ export class SessionWriter {
   }
 
   /**
-   * Removes all events from the view except system prompts and those in `stored`. The summary precedes or follows
-   * the kept events (`where`). If `origin.after` is specified, only events up to it are removed.
+   * Removes all events from the view except system prompts and the events in `stored`. The summary precedes
+   * or follows the kept events (`where`). If `origin.after` is specified, only events up to it are removed.
    */
   condense(
     stored: ReadonlySet<string>,
