@@ -1,4 +1,4 @@
-/** The commands and their options in one table, from which the parser, the types and the help pages are made. */
+/** A table of all commands and their options. The parser, the types and the help pages are derived from this table. */
 
 import { parseInstant, SOURCES } from '../event/index.ts'
 import { EVENT_KINDS } from '../index.ts'

@@ -409,7 +409,7 @@ const newReport = (file: string, form: Source['form'], { id, notes }: Plan) => (
   form,
   conversation: id,
   created: false,
-  /** Events in the file, including quarantined ones, but without transient ones. */
+  /** Events in the file, with quarantined lines but without transient events. */
   events: 0,
   added: 0,
   /** Events that the database already had. */

@@ -353,7 +353,7 @@ export async function sessionFilesIn(name: string) {
   })
 }
 
-/** Finds a Codex rollout by its id: in the `sessions` and `archived_sessions` around `other`, or else in its folder. */
+/** Finds a Codex rollout by id: in `sessions` and `archived_sessions` around the file `other`, or else next to it. */
 export async function findRollout(other: string, id: string): Promise<string | null> {
   const folder = dirname(resolve(other))
   const home = /^(.*[\\/])(?:archived_)?sessions(?=[\\/]|$)/.exec(folder)?.[1]

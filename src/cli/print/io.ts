@@ -32,7 +32,7 @@ export class OutputError extends Error {
   }
 }
 
-/** Returns a sink that drops output that cannot be written, for work that must not stop halfway. */
+/** Returns a sink for work that must not stop halfway. If output cannot be written, the sink drops it. */
 export function lasting(sink: Sink): Sink & { readonly failure: () => OutputError | null } {
   let failure: OutputError | null = null
   return {

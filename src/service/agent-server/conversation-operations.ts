@@ -286,7 +286,7 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
-/** Describes a conversation; null if deleted. Describe one at a time, because many may not fit into memory. */
+/** Describes a conversation; null if deleted. Describe one conversation at a time: many may not fit into memory. */
 async function describeIfThere(
   lifecycle: Lifecycle,
   input: string | ConversationRecord,

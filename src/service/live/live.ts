@@ -206,7 +206,7 @@ async function fullState({ conversation, engine }: SessionParts) {
 
 /**
  * Yields the stream's frames.
- * @param start the position after which to begin; null if the log lacks the reader's position
+ * @param start the position after which the stream begins; null if the log lacks the reader's position
  * @param resumeFrom how much of a reply the reader has received; null if nothing
  */
 async function* stream(

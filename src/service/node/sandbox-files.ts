@@ -144,7 +144,7 @@ async function directory(path: string): Promise<string> {
   throw new HttpProblem(400, 'The path is not a directory.')
 }
 
-/** Opens a regular file for `use`. Rejects pipes: without a peer, one would block a thread of the shared pool. */
+/** Opens a regular file for `use`. Rejects pipes, because a pipe without a peer blocks a thread of the shared pool. */
 export async function withFile<T>(
   path: string,
   flags: number,

@@ -337,7 +337,7 @@ interface OutletOptions {
   readonly budget: Budget
 }
 
-/** The part of a WebSocket that is used. Declared here, so that callers do not need the types of `ws`. */
+/** The part of a WebSocket that this file uses. Declared here, so that callers do not need the types of `ws`. */
 interface Sender {
   send(bytes: Uint8Array, options: { binary: boolean; compress: boolean }, onSent: () => void): void
 }

@@ -2,7 +2,7 @@
 
 import type { Operation } from '../http/operation.ts'
 
-/** The part of `@opentelemetry/api` that is used. Declared here, so that its types are not required. */
+/** The part of `@opentelemetry/api` that this file uses. Declared here, so that its types are not required. */
 interface TracingApi {
   readonly trace: {
     getTracer(name: string): { startSpan(name: string, options: object, context: unknown): Span }

@@ -30,8 +30,8 @@ const NONCE = 12
 const encoder = new TextEncoder()
 
 /**
- * Encrypts values with AES-256-GCM. HKDF-SHA-256 derives the key from `secret`, which must be as hard to
- * guess as a key. If `secret` is null, values are stored as plain text, and values with secrets are rejected.
+ * Returns a box that encrypts values with AES-256-GCM. HKDF-SHA-256 derives the key from `secret`, which must be as
+ * hard to guess as a key. If `secret` is null, values are stored as plain text, and values with secrets are rejected.
  */
 export function secretBox(secret: string | null): SecretBox {
   const key = secret === null ? null : keyOf(secret)

@@ -44,8 +44,8 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
 }
 
 /**
- * Makes conversations due for sending: those created at or after `since` (a time of the store's clock), or
- * all if `since` is null. For earlier conversations, only new events are sent. Can be called again.
+ * Schedules the sending of each conversation that was created at or after `since` (a time of the store's clock), or
+ * of all conversations if `since` is null. For earlier conversations, only new events are sent. Can be called again.
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
   const { store, since } = marking
