@@ -379,7 +379,7 @@ export class Replica {
     for (;;) {
       const { entries } = this.#state.log
       const last = entries.last()
-      // Reads the last known event again: a different one means a different log.
+      // Reads the last known event again: a different event means that the log was replaced.
       const from = Math.max(0, entries.length - 1)
       const events = await this.#read(this.id, { from, limit: PAGE_SIZE })
       if (last !== undefined && events[0]?.id !== last.id) await this.#startOver()

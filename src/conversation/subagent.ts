@@ -55,7 +55,7 @@ export async function runChild(
     }
     // Another process may have created the child first.
     await store.createConversation(created).catch(nullOn('conversation_exists'))
-    // If the parent was deleted in the meantime, that deletion has not seen the child.
+    // If the parent was deleted in the meantime, its deletion did not include this child.
     if ((await store.getConversation(parent.id)) === null) {
       await store.deleteConversation(id)
       throw unknownConversation(parent.id)

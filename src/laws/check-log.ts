@@ -174,7 +174,7 @@ function checkCondensation({ above, entry, before }: LogStep, report: Report): v
     const what = `the condensation lists only part of a unit or stretch, so ${count} removed, too, beginning with ${quote(first)}`
     report('V3', entry, `${what}; a correct server condenses between cut points`)
   } else if (plan.summaryIndex !== null) {
-    // The offset counts view events except the listed ones, and must be at a border of stretches.
+    // The offset counts the view's events, except those to forget, and must be at a border of stretches.
     const offset = event.summary_offset ?? 0
     if (offset === 0 || offset === summaryOffset || offset === remaining) return
     const where =

@@ -33,7 +33,7 @@ export async function callStep(
   let outcome: ReplyOutcome | null = null
   let isOver = false
   const publish: StepInput['publish'] = (delta, soFar) => {
-    // An abandoned step may still be running while the next one runs.
+    // An abandoned step may still be running while the next step runs.
     if (isOver || signal.aborted) return
     run.publish(delta)
     recordText(streamed, delta)
@@ -84,7 +84,7 @@ export async function callStep(
     }
   }
   if (approved.length === 0) {
-    // A step may append events itself, and yield none.
+    // A step may append events itself, and yield no events.
     const added = run.replica.state.log.entries.length - state.log.entries.length
     run.emptyReplies = added <= events.length && isEmptyOutput(events) ? run.emptyReplies + 1 : 0
   }

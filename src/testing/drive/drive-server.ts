@@ -393,7 +393,7 @@ class Driver {
     const info = await this.#ask(() => this.client.get(of.id))
     if (info === null) return
     const { execution_status: status } = info
-    // A finished or waiting conversation cannot be paused.
+    // A conversation that is finished or waits for confirmation cannot be paused.
     if (status === 'paused') of.pausedAt = this.#now += 1
     else if (before !== null && isLive(before) && isLive(info) && !this.#isPair)
       throw new LawBroken('I3', `a ${verb} was acknowledged, but the status is ${status}`)
