@@ -197,7 +197,7 @@ export const COMMANDS = {
     options: { ...VIEWED, ...LEAF, ...BUDGET },
     more: [
       'With EVENT_ID, reports why the event is in the view or not, what removed it, which call or result belongs to it, and which events can only be removed together with it. Each reason has a rule or law.',
-      'Without EVENT_ID, lists findings, the worst first: results without a call, split batches, duplicate calls, requests that do not extend the previous one, loops, interrupted replies, abandoned branches, condensations that forgot the task, and likely secrets.',
+      'Without EVENT_ID, lists findings, the worst first: results without a call, split batches, duplicate calls, requests that do not extend the previous request, loops, interrupted replies, abandoned branches, condensations that forgot the task, and likely secrets.',
       'With --budget, also reports what a request of TOKENS would leave out.',
       'The exit code is 0 even if there are findings. A script can read the field findings of the --json output.',
     ],
@@ -222,7 +222,7 @@ export const COMMANDS = {
     options: { ...VIEWED, ...LEAF, to: option('TARGET', oneOf(TARGETS)), content: FLAG },
     more: [
       'TARGET is atif (the default) or otel. atif writes a trajectory in the Agent Trajectory Interchange Format. otel writes spans that follow the OpenTelemetry conventions for generative AI, in the JSON form that a collector accepts at /v1/traces. Writes one JSON document for each FILE.',
-      'Spans have the times of the events, and converting again gives them the same ids. They contain text only with --content; a trajectory always contains text.',
+      'Spans have the times of the events. A second conversion produces spans with the same ids. Spans contain text only with --content; a trajectory always contains text.',
       'Subagents are included: within the trajectory, or below the spans of their calls.',
     ],
   }),
@@ -247,7 +247,7 @@ export const COMMANDS = {
     more: [
       'Serves a page to this machine only and prints its address; the default PORT is any free port. With --open, opens the page in the browser. Stops on SIGINT or SIGTERM.',
       'With --html, writes one file that contains the logs and opens without a server; share the file only with people who may read the logs. With --force, replaces an existing file.',
-      'Without --conversation, shows the newest 2,000 conversations of the database; with it, that conversation and those that it started.',
+      'With --conversation, shows that conversation and the conversations that it started. Without --conversation, shows the newest 2,000 conversations of the database.',
       'Encrypted reasoning is left out. With --redact, API keys, tokens, passwords and private keys are masked, too.',
     ],
   }),
@@ -420,7 +420,7 @@ export const COMMANDS = {
       'With --workspace, clients may create directories below DIR (/api/file/create_directory); DIR must exist.',
       'FILE is a JSON object with the fields sandbox_specs, sandbox_directory (relative to FILE), canvas_extensions (a folder with extensions of the OpenHands web page, which clients may install), sandbox_workspaces (true: clients may use the files of sandboxes and run commands in them), max_sandboxes, webhooks, max_profiles, quota, editor, max_body_bytes, cache_bytes, redact and live. A sandbox spec has the fields id, command, initial_env, working_dir and health; the first spec is the default. Without specs, a sandbox is a working directory in which no process runs. A webhook has the fields url, secret (or secret_env, the name of an environment variable that contains the secret), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay and max_retry_delay. editor has the fields port, token_env and base_path. quota has the fields per_day (maximum number of conversations that an organization may start or fork per UTC day) and exempt (ids of organizations without a quota). live has the fields max_per_conversation, max_total, buffer_chars, write_timeout and heartbeat_interval. Times are in milliseconds.',
       'If the environment variable COLLOQUY_SECRET is set (16 characters or more), API keys of models are stored encrypted. Otherwise, profiles and settings that contain an API key are rejected.',
-      'With --full-text, the text of all conversations can be searched (/api/conversations/search-text); a database without an index gets one in the background.',
+      'With --full-text, the text of all conversations can be searched (/api/conversations/search-text); if a database has no index, the service creates one in the background.',
       'With --inspect, the page /inspect shows conversations live, event by event. The page asks for a key if the service needs one.',
       'MODULE is a JavaScript or TypeScript file that exports a step function, such as one of colloquy/steps, either as step or as the default export. The file may also export run, an object of run options (condenser, policy, hooks). Without --agent, the agent repeats the user message.',
       'Prints the URL of the service, and writes one line of JSON per request to standard error. On SIGINT and SIGTERM, waits up to 4.5 seconds for requests and runs, then interrupts runs and stops.',

@@ -110,7 +110,7 @@ export interface HookExecutionEvent extends EventBase {
   readonly hook_input?: JsonObject | null
 }
 
-/** The log of a model call. The server sends it to the client instead of writing it to a file. */
+/** The log of one request to a model. The server sends this log to the client instead of writing it to a file. */
 export interface LLMCompletionLogEvent extends EventBase {
   readonly kind: 'LLMCompletionLogEvent'
   readonly source?: Source

@@ -169,7 +169,7 @@ const resultWith = ({ id, tool_name, tool_call_id }: Call, observation: Observat
 export interface StepOptions {
   /** Tools that the model can call. Default: none. */
   readonly tools?: readonly (StepTool | ProviderTool)[]
-  /** System prompt, appended before a model call if the current branch has none. Default: none. */
+  /** System prompt, appended before a request to the model if the current branch has none. Default: none. */
   readonly system?: string
   /**
    * Whether live readers get the reply as a stream. Only a streamed reply keeps its text when it is

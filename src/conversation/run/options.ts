@@ -20,7 +20,7 @@ export interface RunOptions {
   /** Functions that the run calls at certain moments. Default: none. */
   readonly hooks?: readonly Hook[]
   /**
-   * Condenses the view before a model call: on a CondensationRequest, at the condenser's limit, or after a
+   * Condenses the view before a request to the model: on a CondensationRequest, at the condenser's limit, or after a
    * `context_too_long` error. If the condenser refuses a required condensation, the run ends with
    * `CondensationRefused`. Default: none.
    */
