@@ -62,7 +62,7 @@ export function freezeJson(value: JsonValue): readonly Issue[] {
   return freezeItem([value], 0, MAX_DEPTH + 1) ? NO_ISSUES : copyJson(value).issues
 }
 
-/** Maximum depth in an event at which a value from {@link freezePart} is inserted. */
+/** Number of levels that an event may add around a value that {@link freezePart} has frozen. */
 const AROUND = 16
 
 /**
