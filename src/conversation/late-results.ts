@@ -77,7 +77,7 @@ function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[
   })
 }
 
-/** Tip of the branch that a result belongs to. Null for HEAD's branch, or when no call matches. */
+/** Returns the tip of the branch that a result belongs to; null for HEAD's branch, or if no call matches. */
 function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | null {
   const { log, branch } = state
   // An event with a known id is not appended again.
@@ -100,7 +100,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
-/** Tip of the latest branch with this working call; null for HEAD's branch, undefined for no branch. O(n). */
+/** Returns the tip of the latest branch with this working call; null for HEAD's branch, undefined for none. O(n). */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
   const callId = action === undefined ? null : callIdOf(action)

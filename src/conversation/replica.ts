@@ -53,7 +53,7 @@ const RETRY = 200
 const ENTRY_BYTES = 1_000
 const EVICTED_BYTES = 150
 
-/** Approximate bytes of a body in memory, with texts in UTF-16. O(values). */
+/** Returns the approximate bytes of a body in memory, with texts in UTF-16. O(values). */
 function memoryOf(body: unknown): number {
   if (typeof body === 'string') return 2 * body.length
   if (typeof body !== 'object' || body === null) return 8

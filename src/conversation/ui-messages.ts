@@ -373,7 +373,7 @@ const assistantParts = (message: JsonValue): readonly JsonValue[] =>
     ? (message['parts'] as JsonValue[])
     : []
 
-/** The message's latest version on HEAD's branch. After an edit, a client keeps the id of the old version. */
+/** Returns the id of a message's latest version on HEAD's branch. After an edit, clients keep the old id. */
 function latestVersion({ log }: State, messageId: string): string {
   const message = findEventIn(log, messageId)
   if (message === undefined || isOnPathIn(message, log.head)) return messageId

@@ -28,7 +28,7 @@ export function replyStarts() {
   }
 }
 
-/** HEAD at the request, as recorded in the reply; without a record, the reply's parent. Null if HEAD was empty. */
+/** Returns HEAD at a reply's request: as the reply records it, else the reply's parent. Null for an empty HEAD. */
 export function headOfRequest({ log }: State, { event, parent }: LogStep['entry']): Checkpoint | null {
   const after = requestHeadOf(event)
   if (after === null) return null

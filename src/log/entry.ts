@@ -91,7 +91,7 @@ export function kindOf(entry: Entry): string | null {
   return entry.event?.kind ?? entry.quarantined?.event_kind ?? entry.evicted?.kind ?? null
 }
 
-/** The kind of an entry's event. Null for an undecodable line, whatever kind it names. */
+/** Returns the kind of an entry's event. Null for an undecodable line, even if the line names a kind. */
 export function eventKindOf(entry: Entry): string | null {
   if (entry.event !== null) return entry.event.kind
   return entry.evicted?.isEvent === true ? entry.evicted.kind : null

@@ -36,7 +36,7 @@ export function logOver<E extends Entry>(columns: ColumnarLog, head: E | null): 
   return { entries: lazyVector(columns.length, leafAt), head, index: newIndex(columns) }
 }
 
-/** Number of entries at the log's beginning that belong to the columnar log. O(1). */
+/** Returns the number of entries at the log's beginning that belong to the columnar log. O(1). */
 export function columnarLength(log: Log): number {
   return Math.min(log.index.columns?.length ?? 0, log.entries.length)
 }

@@ -110,7 +110,7 @@ function compareKeys(entry: IndexedCall['entry'], id: string, seq: number): numb
 const compare = (a: IndexedCall, b: IndexedCall): number =>
   compareKeys(a.entry, b.entry.event.tool_call_id, b.entry.seq)
 
-/** Priority of a call: a hash of its position, so that a log's author cannot choose the tree's shape. */
+/** Returns a call's priority: a hash of its position, so that a log's author cannot choose the tree's shape. */
 function priority(call: IndexedCall): number {
   let hash = Math.imul(call.entry.seq + 1, 0x9e3779b1)
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)

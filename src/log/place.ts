@@ -75,7 +75,7 @@ export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
   return movedHead(LOG_TREE, log, log.head, entry.inTree ? entry.event : null)
 }
 
-/** Jump pointer of a new child: skew-binary, so that any ancestor is O(log depth) hops away. */
+/** Returns the jump pointer of a new child: skew-binary, so that any ancestor is O(log depth) hops away. */
 export function jumpFrom(parent: Entry | null): Entry | null {
   if (parent === null) return null
   const near = parent.jump

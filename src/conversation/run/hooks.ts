@@ -141,7 +141,7 @@ function hookEvent({ name }: Hook, input: HookInput, result: HookResult): HookEx
   }
 }
 
-/** The hook's input with long values truncated, because the log already has them in full. */
+/** Truncates long values in a hook's input, because the log already has them in full. */
 function shortened(input: HookInput): JsonObject {
   const fields = Object.entries(input).map(([key, value]: [string, JsonValue]) => {
     if (typeof value === 'string') return [key, truncate(value)]

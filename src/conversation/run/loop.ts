@@ -98,7 +98,7 @@ function promptsFrom({ log }: State, from: number): Prompt[] {
   return prompts.toReversed()
 }
 
-/** Position up to which hooks or a model have read every message. Null if an evicted body is needed. */
+/** Returns the position up to which hooks or a model have read each message. Null if an evicted body is needed. */
 function startOf({ log }: State): number | null {
   const shown = new Set<string>()
   let since: number | null = null

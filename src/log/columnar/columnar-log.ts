@@ -42,7 +42,7 @@ export class ColumnarLog {
     return (leaf[seq % LEAF] ??= this.#make(this, seq))
   }
 
-  /** A vector's block: the entries from `start`, a multiple of 32, to the next multiple or the end. O(1). */
+  /** Returns a vector's block: the entries from `start`, a multiple of 32, to the next multiple or the end. O(1). */
   leaf(start: number): readonly Entry[] {
     const end = Math.min(start + LEAF, this.length)
     for (let seq = start; seq < end; seq += 1) this.entry(seq)
@@ -53,7 +53,7 @@ export class ColumnarLog {
     return this.chunkOf(seq).parent(seq)
   }
 
-  /** The position itself if it can be HEAD, else the nearest ancestor that can be HEAD, or -1. O(1). */
+  /** Returns the position itself if it can be HEAD, else its nearest ancestor that can be HEAD, or -1. O(1). */
   anchor(seq: number): number {
     if (seq < 0) return -1
     const chunk = this.chunkOf(seq)

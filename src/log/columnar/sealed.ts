@@ -57,7 +57,7 @@ export function unseal({ kind, version }: Label, bytes: Uint8Array): Uint8Array[
   return position === end && words[end] === one && words[end + 1] === other ? sections : null
 }
 
-/** Seal of a block that `seal` made or `unseal` opened. O(1). */
+/** Returns the seal of a block that `seal` made or `unseal` opened. O(1). */
 export function sealOf(bytes: Uint8Array): Seal {
   const [one = 0, other = 0] = new Int32Array(new Uint8Array(bytes.subarray(-8)).buffer)
   return [one, other]
@@ -75,8 +75,8 @@ export function aligned(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * A 64-bit checksum of all words, in four lanes. Its steps are invertible, so it detects every change of a
- * single word. It detects damage, not tampering.
+ * Returns a 64-bit checksum of all words, in four lanes. Its steps are invertible, so it detects every change
+ * of a single word. It detects damage, not tampering.
  */
 function checksum(words: Int32Array): Seal {
   const whole = words.length & ~3

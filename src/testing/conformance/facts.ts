@@ -19,7 +19,7 @@ export const say = (id: string, text: string, more: Partial<MessageEvent> = {}):
 
 export const pause = (id: string, more: Identity = {}): PauseEvent => ({ kind: 'PauseEvent', id, ...more })
 
-/** A state update event, which never becomes HEAD. */
+/** Returns a state update event, which never becomes HEAD. */
 export const update = (
   id: string,
   key: string,
@@ -27,7 +27,7 @@ export const update = (
   more: Identity = {},
 ): ConversationStateUpdateEvent => ({ kind: 'ConversationStateUpdateEvent', id, key, value, ...more })
 
-/** A state update event that moves HEAD to a target, which may be invalid. */
+/** Returns a state update event that moves HEAD to a target, which may be invalid. */
 export const leaf = (id: string, target: JsonValue): ConversationStateUpdateEvent =>
   update(id, 'leaf_event_id', target)
 
