@@ -176,7 +176,7 @@ describe('import of sessions', () => {
     const first = await colloquy(['import', '--db', pathOf('x.db'), pathOf('all')])
     expect(first.out).toContain('5 files read, 1 file with problems')
     expect(first.err).toContain(
-      'notes.json: the file contains an object, not an array of events or a session',
+      'notes.json: the file contains an object, but neither an array of events nor a session',
     )
     const conversations = await colloquy(['conversations', '--db', pathOf('x.db'), '--json'])
     const { items } = JSON.parse(conversations.out) as {

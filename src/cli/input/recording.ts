@@ -140,7 +140,7 @@ function rejectDocument([piece]: readonly Piece[]): never {
   const what = value !== null && typeof value === 'object' ? 'an object' : 'a single value'
   throw new FileError(
     'not_an_array',
-    `the file contains ${what}, not an array of events or a session; if it is a single event, name it .jsonl`,
+    `the file contains ${what}, but neither an array of events nor a session; if it is a single event, name it .jsonl`,
   )
 }
 

@@ -32,7 +32,7 @@ export async function readByIds<T extends object>(
     if (bytes > MAX_PAGE_BYTES && ids.length > 1)
       throw new HttpProblem(
         413,
-        `These ${what} exceed ${MAX_PAGE_BYTES / 2 ** 20} MiB. Request fewer; a single one may have any size.`,
+        `These ${what} together exceed ${MAX_PAGE_BYTES / 2 ** 20} MiB. Send fewer ids; a request with one id has no limit.`,
       )
   }
   return ids.map((id) => byId.get(id) ?? null)

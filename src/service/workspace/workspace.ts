@@ -128,7 +128,7 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
       if (all.size > MAX_WORKSPACES)
         throw new HttpProblem(
           409,
-          `The list would exceed its maximum of ${MAX_WORKSPACES} entries. Delete some first.`,
+          `The list would exceed its maximum of ${MAX_WORKSPACES} entries. Delete some entries first.`,
         )
       return { ...(before ?? NO_WORKSPACES), [field]: [...all.values()] }
     })
