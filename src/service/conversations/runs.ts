@@ -440,7 +440,7 @@ export class Runs {
   }
 
   /**
-   * Tries once to `join`. Returns false if the caller must try again.
+   * Makes one attempt to `join`. Returns false if the caller must try again.
    * @param wait maximum milliseconds to wait before returning false
    */
   async #isJoined(conversation: Conversation, command: RunCommand, wait: number): Promise<boolean> {

@@ -82,8 +82,8 @@ const isTimeout = (error: unknown): boolean => error instanceof Error && error.n
 
 /**
  * Calls Chat Completions at `base_url` for one token, or for 16 if the model rejects `max_tokens`. A rate limit
- * (429) is a success. Errors contain only the status of a response. Follows no redirect. Sends the key to any
- * address, including private networks and this machine. To forbid this, pass your own `askLlm`.
+ * (429) counts as success. Errors contain only the status of a response. Follows no redirect. Sends the key to
+ * any address, including private networks and this machine. To forbid this, pass your own `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   let response = await send(llm, { max_tokens: 1 }, signal)
