@@ -46,10 +46,7 @@ export interface SandboxFiles {
   readonly read: (path: string, limit: number) => Promise<Uint8Array<ArrayBuffer>>
   readonly write: (path: string, bytes: Uint8Array) => Promise<number>
   readonly makeFolder: (path: string) => Promise<void>
-  /**
-   * Returns a path with its symbolic links resolved. If the path does not exist, resolves its nearest existing
-   * parent.
-   */
+  /** Resolves the symbolic links of a path. If the path does not exist, resolves its nearest existing parent. */
   readonly resolve: (path: string) => Promise<string>
   /** Runs a command with a shell in a folder. Processes that the command leaves behind are ended. */
   readonly run: (
