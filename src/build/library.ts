@@ -112,7 +112,13 @@ export async function bundleLibrary(folder: string, options: BundleOptions): Pro
   const { more = {}, external, output = {} } = options
   const paths = ['cli/main', ...entries().values()]
   const input = { ...Object.fromEntries(paths.map((path) => [path, join(ROOT, `src/${path}.ts`)])), ...more }
-  const bundle = await rolldown({ input, platform: 'node', external: [...external], logLevel: 'silent' })
+  // The names of the source files would be a part of the package's size.
+  const settings = {
+    platform: 'node',
+    logLevel: 'silent',
+    experimental: { attachDebugInfo: 'none' },
+  } as const
+  const bundle = await rolldown({ ...settings, input, external: [...external] })
   await bundle.write({
     dir: folder,
     format: 'es',
