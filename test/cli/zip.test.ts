@@ -89,10 +89,15 @@ describe('import of an invalid archive', () => {
     {
       name: 'an archive without events',
       zip: makeZip({ 'readme.txt': 'x' }),
-      message: 'contains no event',
+      message: 'contains no files event-NNNNN',
       code: 'no_events',
     },
-    { name: 'an empty archive', zip: makeZip({}), message: 'contains no event', code: 'no_events' },
+    {
+      name: 'an empty archive',
+      zip: makeZip({}),
+      message: 'contains no files event-NNNNN',
+      code: 'no_events',
+    },
   ])('fails in one line for $name', async ({ zip, message, code = 'not_a_zip' }) => {
     const pathOf = folder({})
     writeFileSync(pathOf('x.zip'), zip)

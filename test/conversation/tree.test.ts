@@ -160,7 +160,7 @@ describe('functions of a tree', () => {
     ])
     expect([...withChildren.by_model.keys()]).toEqual(['m'])
     const evicted = { ...tree, children: [{ ...tree, state: evict(tree.state) }] }
-    expect(() => usageOfTree(evicted)).toThrow('evicted')
+    expect(() => usageOfTree(evicted)).toThrow('is not in memory')
     await engine.close()
   })
 

@@ -17,7 +17,7 @@ it.each([
   { url: 'postgres://localhost/x', client: {} },
 ])('postgresStore rejects %j as options', (options) => {
   expect(() => postgresStore(options as unknown as PostgresStoreOptions)).toThrow(
-    /Pass `postgresStore` an object with a `url` or a `client`/,
+    /The options of `postgresStore` must have either `url` or `client`/,
   )
 })
 
