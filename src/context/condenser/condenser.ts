@@ -77,7 +77,7 @@ export function pipelineCondenser(condensers: readonly Condenser[]): Condenser {
     async condense(state, options) {
       let refusal: CondenserDecision | null = null
       for (const condenser of condensers) {
-        // Condensers run in order, because a later one may cost a model call.
+        // Condensers run in order, because a later condenser may call a model.
         // oxlint-disable-next-line no-await-in-loop
         const decision = await condenser.condense(state, options)
         if (decision.type === 'condense') return decision

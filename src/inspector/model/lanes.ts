@@ -18,7 +18,7 @@ interface Chain {
   column: number
 }
 
-/** Maximum number of columns; further lines overlap. */
+/** Maximum number of columns. Further branches are drawn over each other in the last column. */
 const MAX_COLUMNS = 10
 const MAX_CALL_COLUMNS = 4
 
