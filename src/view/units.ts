@@ -109,8 +109,8 @@ const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0,
 const loopKey = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (paused ? 2 : 0)
 
 /**
- * Returns the effect of a unit (U5). A pending batch may continue a reply, but belongs to no thinking loop.
- * No reply continues a pending batch.
+ * Returns the effect of a unit on the open stretch before it (U5). A pending batch can be the continuation of
+ * the reply before it. But it ends a thinking loop, and no later reply is its continuation.
  */
 export function flowOf(unit: Unit): Flow {
   const reply = replyIn(unit)

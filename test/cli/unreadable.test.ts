@@ -85,7 +85,7 @@ describe('a file in an unsupported format', () => {
     const bytes = makeZip({ 'x/a.jsonl': `${A}\n` })
     const { code, err } = await colloquy(['check', folder({ 'a.zip': bytes })('a.zip')])
     expect(code).toBe(1)
-    expect(err).toContain('pass a session as a file')
+    expect(err).toContain('to read a session, pass its file')
     expect((await colloquy(['check', '-'], { stdin: bytes })).err).toContain('a zip; pass it as a file')
   })
 })

@@ -114,7 +114,7 @@ export function replyParts(state: State, messageId: string, options: UIMessagesO
   return uiParts(turns[0]?.items ?? [], options, linkOf(state.conversationId, options))
 }
 
-/** A turn. In the first turn, `message` is null. */
+/** A user's message and the items after it. `message` is null for the items before the first user message. */
 interface UITurn {
   readonly seq: number
   readonly message: MessageItem | null
