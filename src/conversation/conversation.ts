@@ -587,7 +587,7 @@ export class Conversation {
     return this.#engine.use(this.id, (replica) =>
       retryConflicts(async () => {
         const expected = (await replica.refresh()).log.entries.length
-        await checkRest(this.#engine.store, replica, this.#engine.newBriefOwner())
+        await checkRest(this.#engine.store, replica, this.#engine.stamp.newId())
         // A run that begins after this check appends an event first, so the expected version conflicts.
         return replica.commit(decide, { expected, depends: true, failsAfterOutage: true })
       }),

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, inject, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import type { Hook } from '../../src/conversation/run/hooks.ts'
 import { updateEvent } from '../../src/conversation/decide.ts'
 import { GRANT_KEYS } from '../../src/state/call-status.ts'
 import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../../src/messages/phrases.ts'
@@ -155,6 +156,48 @@ describe('a run whose process died', () => {
       }
       expect(calls).toBeLessThan(100)
     }
+  })
+
+  it('does not report a call of another program as never started if a user approved it', async () => {
+    const { store, expire } = timedStore()
+    const { conversation } = await startConversation('hello', store)
+    await conversation.run(script([[call('a')]]).step, { policy: () => true })
+    await conversation.approve(['a'])
+    await store.acquireLease('c', 'an agent of another program', TTL)
+    await conversation.append(updateEvent('execution_status', 'running'))
+    expire()
+    const stop = new AbortController()
+    const hook: Hook = {
+      name: 'stop',
+      on: 'SessionStart',
+      run() {
+        stop.abort()
+      },
+    }
+    const next = await createEngine({ store }).open('c')
+    await next.run(script([]).step, { signal: stop.signal, hooks: [hook] })
+    const errors = (await factsOf(store)).filter(({ kind }) => kind === 'AgentErrorEvent')
+    expect(errors).toMatchObject([{ tool_call_id: 'a', error: INTERRUPTED }])
+  })
+
+  it('reports a call as never started after a user moved HEAD meanwhile', async () => {
+    const { store, expire } = timedStore()
+    const { store: dying, dieAfter } = killable(store)
+    const { conversation } = await startConversation('hello', dying)
+    const { step } = script([
+      async function* () {
+        yield call('a')
+        dieAfter(0)
+      },
+    ])
+    await conversation.run(step, { leaseTtl: TTL }).catch(() => undefined)
+    expire()
+    const next = await createEngine({ store }).open('c')
+    await next.navigate('a')
+    expire()
+    expect((await next.recover()).outcome).toBe('recovered')
+    const errors = (await factsOf(store)).filter(({ kind }) => kind === 'AgentErrorEvent')
+    expect(errors).toMatchObject([{ tool_call_id: 'a', error: NEVER_STARTED }])
   })
 
   it('a call that a user approves again is executed again, and the log contains RunLost', async () => {

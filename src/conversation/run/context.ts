@@ -28,8 +28,11 @@ export interface RunContext {
   /** Length of the log when the run was requested. Later pauses and interrupts apply to the run. */
   readonly from: number
   readonly newCallIds: Set<string>
-  /** Ids of the dead run's pending calls that this run continues. The log records which of them started. */
-  readonly inherited: ReadonlySet<string>
+  /**
+   * Ids of the dead run's pending calls that this run continues. The log records which of them started. Null
+   * if another program set the status to running, because it may not have recorded starts.
+   */
+  readonly inherited: ReadonlySet<string> | null
   /** Position up to which hooks have seen every user message. */
   promptedTo: number
   iterations: number
@@ -114,6 +117,9 @@ async function recordErrors<T>(
 export const mustStop = (run: RunContext, { header: { status } }: State): boolean =>
   run.signal.aborted || status === 'paused' || status === 'deleting'
 
-/** Ids of the calls whose start the log would record. Without this record, the call has not started. */
-export const unstarted = ({ newCallIds, inherited }: RunContext): ReadonlySet<string> =>
-  new Set([...newCallIds, ...inherited])
+/**
+ * Ids of the calls whose start the log would record. Without this record, the call has not started. Undefined
+ * if the log may lack starts.
+ */
+export const unstarted = ({ newCallIds, inherited }: RunContext): ReadonlySet<string> | undefined =>
+  inherited === null && newCallIds.size === 0 ? undefined : new Set([...newCallIds, ...(inherited ?? [])])

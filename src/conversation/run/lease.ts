@@ -122,10 +122,11 @@ const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve
  * recovery then needs the expired lease. @throws ColloquyError `already_running` while a run holds the
  * lease.
  */
-export async function checkRest(store: Store, replica: Replica, owner: string): Promise<void> {
+export async function checkRest(store: Store, replica: Replica, newId: string): Promise<void> {
   // The store decides by its own clock whether a lease has expired.
-  if ((await store.getLease(replica.id)) === null) return
-  const lease = await acquire(store, replica.id, owner, 1)
+  const previous = await store.getLease(replica.id)
+  if (previous === null) return
+  const lease = await acquire(store, replica.id, briefOwner(newId, previous.owner), 1)
   // Read under the lease: the run may have ended after an earlier read.
   const { header } = await replica.refresh()
   if (header.status === 'running') await expired()

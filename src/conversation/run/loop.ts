@@ -318,7 +318,7 @@ async function runUnderLease(
     runChild,
     from,
     newCallIds: new Set(),
-    inherited: recordsStarts(lost) ? callsOfRun(state) : new Set(),
+    inherited: recordsStarts(lost) || state.header.status !== 'running' ? callsOfRun(state) : null,
     promptedTo: 0,
     iterations,
     emptyReplies: 0,
