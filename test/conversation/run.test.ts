@@ -5,7 +5,9 @@ import type { RunOptions } from '../../src/conversation/run/options.ts'
 import type { Policy } from '../../src/conversation/run/policy.ts'
 import type { StepInput } from '../../src/conversation/run/step.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { call, gate, logOf, says, script, startConversation } from './script.ts'
+import type { ActionEvent } from '../../src/event/types.ts'
+import type { EventEntry } from '../../src/log/entry.ts'
+import { call, gate, logOf, result, says, script, startConversation } from './script.ts'
 
 const refuse = (): never => {
   throw new TypeError('not now')
@@ -249,6 +251,20 @@ describe('calls after a finish in the same response', () => {
     await conversation.reject(['f'])
     await conversation.resume()
     expect((await conversation.run(step)).status).toBe('finished')
+    expect(executed).toEqual([])
+  })
+
+  it('get errors although the step itself ends the finish call before the run plans them', async () => {
+    const { conversation } = await startConversation()
+    const f = call('f', 'finish')
+    const { step, executed } = script([
+      async function* () {
+        yield [f, call('x')]
+        yield result({ id: 'f', event: f } as EventEntry<ActionEvent>)
+      },
+    ])
+    expect(await conversation.run(step)).toMatchObject({ status: 'finished', iterations: 1 })
+    expect((await logOf(conversation)).slice(2)).toEqual(['call f', 'call x', 'error x', 'result f'])
     expect(executed).toEqual([])
   })
 

@@ -6,12 +6,14 @@ import { canKindBeHead } from '../../event/tree-rule.ts'
 import type { ActionEvent, Event, MessageEvent } from '../../event/types.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
+import { AFTER_FINISH } from '../../messages/phrases.ts'
 import { isWorkingIn, type StartedWork } from '../background.ts'
-import { openCallsOf, statusUpdate, unknownCall } from '../decide.ts'
+import { errorResults, openCallsOf, statusUpdate, unknownCall } from '../decide.ts'
 import { checkEvents } from '../stamp.ts'
 import { attachLateResults } from '../late-results.ts'
 import { isTurnOver } from '../turn.ts'
 import { add, type RunContext } from './context.ts'
+import { planCalls } from './plan-calls.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { hasText } from '../../event/text.ts'
 import { toMessages } from '../../messages/neutral.ts'
@@ -211,10 +213,16 @@ function joinTextToCalls(state: State, events: readonly Event[]): readonly Event
 
 const isEmpty = (fields: object): boolean => Object.keys(fields).length === 0
 
-function withConsequences(run: RunContext, state: State, events: readonly Event[]): Event[] {
+function withConsequences(run: RunContext, state: State, yielded: readonly Event[]): Event[] {
   const before = state.header.status
   let after = state
-  for (const event of events) after = reduce(after, event)
+  for (const event of yielded) after = reduce(after, event)
+  // The calls after a `finish` call end at once, because the step itself may end the `finish` call.
+  const isCalled = yielded.some(({ kind }) => kind === 'ActionEvent')
+  const calls = isCalled ? planCalls(after, () => false, run.newCallIds).skip : []
+  const skipped = errorResults(calls, AFTER_FINISH)
+  for (const event of skipped) after = reduce(after, event)
+  const events = [...yielded, ...skipped]
   const { status } = after.header
   // The status stays `paused`, even if the reply in flight would set it to `running`.
   if (before === 'paused' && status === 'running') return [...events, statusUpdate('paused')]
@@ -222,7 +230,7 @@ function withConsequences(run: RunContext, state: State, events: readonly Event[
   const mayContinue = !isTurnOver(after.branch) || run.hooks.some(({ on }) => on === 'Stop')
   return before !== 'finished' && status === 'finished' && mayContinue
     ? [...events, statusUpdate('running')]
-    : [...events]
+    : events
 }
 
 export const messageText = ({ llm_message, extended_content }: MessageEvent): string =>

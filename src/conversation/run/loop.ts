@@ -521,7 +521,7 @@ function isPausedSince({ log: { entries } }: State, from: number): boolean {
 
 /**
  * After an error, ends the pending calls that need no confirmation. After a pause, marks new calls as held,
- * so that the next run may start them, and ends the calls after a `finish` call.
+ * so that the next run may start them.
  */
 async function settlePendingCalls(run: RunContext): Promise<void> {
   await add(run, (state) => {
@@ -529,10 +529,9 @@ async function settlePendingCalls(run: RunContext): Promise<void> {
     if (status === 'error') return lostCallResults(state, unsettled(run, state), unstarted(run))
     if (status !== 'paused') return []
     const known = new Set(callStatuses.map(({ action_id }) => action_id))
-    const { execute: startable, skip } = planCalls(state, () => false, run.newCallIds)
+    const { execute: startable } = planCalls(state, () => false, run.newCallIds)
     const withheld = startable.flatMap(({ id }) => (known.has(id) ? [] : id))
-    const held = withheld.length > 0 ? [grantUpdate('held', withheld)] : []
-    return [...errorResults(skip, AFTER_FINISH), ...held]
+    return withheld.length > 0 ? [grantUpdate('held', withheld)] : []
   })
 }
 
