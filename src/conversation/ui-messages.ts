@@ -455,6 +455,7 @@ function pageResult({ id, event }: EventEntry<ActionEvent>, part: JsonObject): E
       error: typeof errorText === 'string' ? errorText : 'It failed.',
     }
   if (state !== 'output-available' || output === undefined) return null
-  const observation = { kind: PAGE_OUTPUT, content: readToolResult(output, {}).content ?? [], output }
+  const { content = [], is_error } = readToolResult(output, {})
+  const observation = { kind: PAGE_OUTPUT, content, output, ...(is_error === true && { is_error }) }
   return { kind: 'ObservationEvent', source: 'environment', ...call, action_id: id, observation }
 }

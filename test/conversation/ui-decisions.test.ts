@@ -200,6 +200,26 @@ describe('a tool that the page executes', () => {
     await engine.close()
   })
 
+  it('returns a failure, which the model sees as a failure', async () => {
+    const { engine, conversation } = await empty()
+    const { step } = script([[call('a', 'locate')], [says('Pity.')]])
+    const { fetch, runs } = server(conversation, step, run, ui)
+    const chat = new PlainChat({ id: conversation.id, fetch })
+    await chat.sendMessage({ text: 'Where am I?' })
+    await Promise.all(runs)
+    const output = { content: [{ type: 'text', text: 'No permission.' }], isError: true }
+    await chat.addToolOutput({ tool: 'locate', toolCallId: 'a', output } as never)
+    await chat.sendMessage()
+    await Promise.all(runs)
+    expect(partOfA(chat.messages)).toMatchObject({ state: 'output-available', output })
+    const loaded = (await conversation.read((now) => toUIMessages(now, ui))) as UIMessage[]
+    expect(partOfA(loaded)).toMatchObject({ state: 'output-available', output })
+    const result = (await conversation.messages()).find(({ role }) => role === 'tool')
+    expect(result).toMatchObject({ is_error: true })
+    expect(result?.content).toContainEqual({ type: 'text', text: 'No permission.' })
+    await engine.close()
+  })
+
   it.each([PNG, { screenshot: PNG }, [{ type: 'image', data: PNG_DATA, mimeType: 'image/png' }]])(
     'returns an image, which the model sees: %j',
     async (output) => {

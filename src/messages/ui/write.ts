@@ -239,12 +239,13 @@ function toolState(
       const output = { content: toolOutput(content, link), ...shownReport(progress) }
       return { state: 'output-available', output, ...(!isAsked && { preliminary: true }) }
     }
-    case 'completed': {
+    case 'completed':
+    case 'failed': {
       const { output } = completion === undefined ? (result ?? {}) : {}
-      return { state: 'output-available', output: output === undefined ? toolOutput(content, link) : output }
+      if (output !== undefined) return { state: 'output-available', output }
+      if (status === 'failed') return { state: 'output-error', errorText: joinTexts(content) }
+      return { state: 'output-available', output: toolOutput(content, link) }
     }
-    case 'failed':
-      return { state: 'output-error', errorText: joinTexts(content) }
     case 'rejected':
       return { state: 'output-denied', approval: { id, approved: false, reason: joinTexts(content) } }
     default:
