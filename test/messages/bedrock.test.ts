@@ -72,6 +72,13 @@ it('numbers that the AWS client returns as `bigint` or `NumericValue` are number
   expect(events).toMatchObject([{ action, tool_call: { reply: { metadata } } }])
 })
 
+it('a call with a number that would be infinite is not executed', () => {
+  const toolUse = { toolUseId: 't', name: 'pay', input: { amount: 10n ** 400n } }
+  const output = { message: { content: [{ toolUse }] } }
+  const { events } = fromBedrock({ output, stopReason: 'tool_use' } as never)
+  expect(events).toMatchObject([{ action: null }, { kind: 'AgentErrorEvent' }])
+})
+
 describe('a stream', () => {
   it.each(['throttlingException', 'modelStreamErrorException', 'internalServerException'])(
     'fails with the message of a %s',

@@ -87,5 +87,5 @@ export const withoutBytes = (value: unknown): unknown =>
   mapDeep(value, (each) => {
     if (each instanceof Uint8Array) return { $bytes: base64Of(each) }
     const isNumeric = typeof each === 'bigint' || objectOf(each)['type'] === 'bigDecimal'
-    return isNumeric && !Number.isNaN(Number(each)) ? Number(each) : each
+    return isNumeric && Number.isFinite(Number(each)) ? Number(each) : each
   })
