@@ -41,16 +41,22 @@ let listed = new WeakMap<object, readonly IndexedCall[]>()
 export function listPendingCallsIn<C extends IndexedCall>(calls: PendingCallIndex<C>): readonly C[] {
   if (calls === null) return []
   const known = listed.get(calls) as readonly C[] | undefined
-  const list = known ?? [...eachPendingCall(calls)].toSorted((a, b) => a.entry.seq - b.entry.seq)
+  const list = known ?? addCalls([], calls).toSorted((a, b) => a.entry.seq - b.entry.seq)
   if (known === undefined) listed = new WeakMap([[calls, list]])
   return list
 }
 
-/** Yields the pending calls in the order of their tool call ids. Lazy; O(log k + calls read). */
+function addCalls<C extends IndexedCall>(list: C[], calls: PendingCallIndex<C>): C[] {
+  if (calls === null) return list
+  work.probes += 1
+  addCalls(list, calls.left).push(calls.call)
+  return addCalls(list, calls.right)
+}
+
+/** Yields the pending calls in the order of their tool call ids. Lazy; O(log k) for each call read. */
 export function* eachPendingCall<C extends IndexedCall>(calls: PendingCallIndex<C>): IterableIterator<C> {
   if (calls === null) return
   yield* eachPendingCall(calls.left)
-  work.probes += 1
   yield calls.call
   yield* eachPendingCall(calls.right)
 }
