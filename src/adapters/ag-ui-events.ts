@@ -144,8 +144,7 @@ function eventsOfUpdate(
   const activity = { messageId: `${String(action_id)}-progress`, activityType: 'progress' }
   const content = { toolCallId: action_id }
   const patch = Object.entries(progress).map(([name, entry]) => {
-    const path = `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    return { op: 'add' as const, path, value: entry }
+    return { op: 'add' as const, path: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, value: entry }
   })
   return [
     { type: EventType.ACTIVITY_SNAPSHOT, ...activity, content, replace: false },

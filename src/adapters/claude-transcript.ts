@@ -27,8 +27,7 @@ const PAGE = 1_000
  */
 export function conversationIdOf({ projectKey, sessionId, subpath }: SessionKey): string {
   const name = (subpath ?? sessionId).split('/').at(-1) ?? ''
-  const id = digest(projectKey, sessionId, subpath ?? '')
-  return `${name.replaceAll(/[^\w-]/g, '').slice(0, 60)}-${id}`
+  return `${name.replaceAll(/[^\w-]/g, '').slice(0, 60)}-${digest(projectKey, sessionId, subpath ?? '')}`
 }
 
 export const subagentKey = ({ projectKey, sessionId }: SessionKey, agent: string): SessionKey => ({

@@ -161,8 +161,7 @@ async function showRecordings(
     // `check` shows quarantined lines itself.
     const note = check === null ? quarantineNote(recording, recording.lines.length) : brokenNote(recording)
     if (note !== null) await page.complain(`${safe(name)}: ${note}`)
-    const isBad = check !== null && (laws?.violations ?? recording.issues).length > 0
-    return isBad || note !== null ? 1 : 0
+    return (check !== null && (laws?.violations ?? recording.issues).length > 0) || note !== null ? 1 : 0
   }
   let worst = 0
   if (db !== undefined) {

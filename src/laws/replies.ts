@@ -32,6 +32,5 @@ export function replyStarts() {
 export function headOfRequest({ log }: State, { event, parent }: LogStep['entry']): Checkpoint | null {
   const after = requestHeadOf(event)
   if (after === null) return null
-  const named = typeof after === 'string' ? findEventIn(log, after) : undefined
-  return named ?? (parent as Checkpoint | null)
+  return (typeof after === 'string' ? findEventIn(log, after) : undefined) ?? (parent as Checkpoint | null)
 }

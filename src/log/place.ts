@@ -81,6 +81,5 @@ export function jumpFrom(parent: Entry | null): Entry | null {
   const near = parent.jump
   if (near === null) return parent
   const far = near.jump
-  const even = far !== null && parent.depth - near.depth === near.depth - far.depth
-  return even ? far : parent
+  return far !== null && parent.depth - near.depth === near.depth - far.depth ? far : parent
 }

@@ -173,8 +173,7 @@ function secretsOfArguments(list: readonly JsonValue[], minLength: number): stri
 
 function secretsOfText(text: string): string[] {
   const urls = URL_LIKE.test(text) ? [text] : (text.match(URLS) ?? [])
-  const forms = knownForms(text).map(([start, end]) => text.slice(start, end))
-  return [...urls.flatMap(secretsOfUrl), ...forms]
+  return [...urls.flatMap(secretsOfUrl), ...knownForms(text).map(([start, end]) => text.slice(start, end))]
 }
 
 function secretsOfUrl(text: string): string[] {

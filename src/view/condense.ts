@@ -51,8 +51,7 @@ export function resolveCondensation(
   const offset = event.summary_offset ?? null
   const remaining = hits.reduce((sum, { events }) => sum - events, length)
   if (offset === null || !hasText(event.summary)) return { removed, summaryIndex: null }
-  const summaryIndex = nextStart(units, indexAtOffset(units, hits, Math.min(offset, remaining)))
-  return { removed, summaryIndex }
+  return { removed, summaryIndex: nextStart(units, indexAtOffset(units, hits, Math.min(offset, remaining))) }
 }
 
 export function condense(view: View, entry: EventEntry<Condensation>, log: Log): View {

@@ -332,8 +332,7 @@ function start(input: ResponsesItem[], newMap: NewMap) {
 
 function outputOf(call: ResponsesItem, pieces: readonly Piece[]): ResponsesItem {
   const { type, call_id } = call as object as JsonObject
-  const output = { type: `${String(type)}_output`, call_id, output: contentOf(pieces) }
-  return output as object as ResponsesItem
+  return { type: `${String(type)}_output`, call_id, output: contentOf(pieces) } as object as ResponsesItem
 }
 
 function userItems(pieces: readonly Piece[], requests: Map<unknown, true>): ResponsesItem[] {

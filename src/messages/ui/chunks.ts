@@ -116,8 +116,7 @@ const isData = (part: UIPart): part is Extract<UIPart, { data: unknown }> => 'da
 function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
   if (isTool(from) && isTool(to)) {
     // After HEAD moves, a call can have another result.
-    const isSame = from.state === to.state && isEqualJson(outcomeOf(from), outcomeOf(to))
-    return isSame ? [] : outcomeChunks(to)
+    return from.state === to.state && isEqualJson(outcomeOf(from), outcomeOf(to)) ? [] : outcomeChunks(to)
   }
   if (isProgress(from) && isProgress(to)) return isEqualJson(from.data, to.data) ? [] : [to]
   if (!('text' in from && 'text' in to) || from.state !== 'streaming') return []

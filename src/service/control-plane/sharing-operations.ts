@@ -77,8 +77,7 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     async handle({ query: { conversation_id: conversationId, id: ids } }) {
       checkIds(ids, 'events')
       const id = await sharedId(store, conversationId)
-      const events = id === null ? ids.map(() => null) : await getEvents(store, id, ids)
-      return events.map(visible)
+      return (id === null ? ids.map(() => null) : await getEvents(store, id, ids)).map(visible)
     },
   }),
   sharedOperation('get /api/shared-events/{conversation_id}/{event_id}', {
@@ -194,8 +193,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     otherwise: { 413: 'The log is too long for a zip' },
     async handle({ path, request }) {
       const record = await getConversationOr404(plane.store, path.conversation_id)
-      const meta = await describeApp(plane, record, originOf(request))
-      return trajectory(plane.store, record, meta, FLAT)
+      return trajectory(plane.store, record, await describeApp(plane, record, originOf(request)), FLAT)
     },
   }),
   operation(`get ${BASE}/files`, {
@@ -247,8 +245,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
     otherwise: { ...REFUSED, 413: 'The file is too large' },
     async handle({ path, query }) {
       const location = await fileOf(plane, path.conversation_id, query.path)
-      const revision = { ref: query.ref, commit: null }
-      return diffOf(location.files, location.path, revision)
+      return diffOf(location.files, location.path, { ref: query.ref, commit: null })
     },
   }),
 ]

@@ -180,8 +180,7 @@ const refused = (why: string): HttpProblem => invalidValue(AT, why)
 async function pathIn(folder: string, path: string, kind: 'isFile' | 'isDirectory'): Promise<string | null> {
   const real = await realpath(path).catch(() => null)
   if (real === null || !isInside(folder, real)) return null
-  const facts = await stat(real).catch(() => null)
-  return facts?.[kind]() === true ? real : null
+  return (await stat(real).catch(() => null))?.[kind]() === true ? real : null
 }
 
 const fileIn = async (folder: string, path: string): Promise<string | null> =>

@@ -109,8 +109,7 @@ export function sandboxFiles(
     },
     git: async (path, args) => {
       const real = await within(path)
-      const folder = await directory(real).catch(async () => directory(dirname(real)))
-      return gitIn(root, folder, args)
+      return gitIn(root, await directory(real).catch(async () => directory(dirname(real))), args)
     },
   }
 }

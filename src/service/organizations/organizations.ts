@@ -120,8 +120,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
       const current = await organizationOf(request, caller)
       const others = caller.type === 'api_key' ? [] : await users.organizations()
       const all = [...new Set([...(current === null ? [] : [current]), ...others])].toSorted()
-      const items = all.map((id) => ({ id, name: id, is_personal: false }))
-      return { items, current_org_id: current }
+      return { items: all.map((id) => ({ id, name: id, is_personal: false })), current_org_id: current }
     },
   }),
   operation('post /api/organizations/provision-user', {

@@ -62,8 +62,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     otherwise: { ...REFUSED, 413: 'The file is too large', 507: 'The disk is full' },
     async handle({ query, request }) {
       const available = requireFiles(files)
-      const file = await fileOf(request)
-      return { success: true, file_size: await available.write(query.path, file) }
+      return { success: true, file_size: await available.write(query.path, await fileOf(request)) }
     },
   }),
 ]

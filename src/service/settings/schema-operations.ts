@@ -83,8 +83,7 @@ const providersOf = (models: readonly string[]): string[] =>
 async function modelsOf({ profiles, settings }: SchemaParts): Promise<string[]> {
   const { agent_settings } = await settings.read()
   const named = [...(await profiles.all()).values(), agent_settings['llm']]
-  const models = named.flatMap((one) => (isObject(one) ? (textAt(one, 'model') ?? []) : []))
-  return [...new Set(models)].toSorted()
+  return [...new Set(named.flatMap((one) => (isObject(one) ? (textAt(one, 'model') ?? []) : [])))].toSorted()
 }
 
 const SEALED = { 409: 'Profiles or settings were encrypted with another secret' }

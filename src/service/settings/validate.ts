@@ -42,8 +42,7 @@ export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOU
     const secrets = secretsIn(llm)
     const type = /^\w{1,64}$/.test(error.name) ? scrubSecrets(error.name, secrets) : null
     // Shorten the message first: the check for secrets also finds a secret that was cut.
-    const message = scrubSecrets(error.message.slice(0, MAX_MESSAGE), secrets)
-    return refused(type ?? 'Error', message ?? WITHHELD)
+    return refused(type ?? 'Error', scrubSecrets(error.message.slice(0, MAX_MESSAGE), secrets) ?? WITHHELD)
   }
 }
 

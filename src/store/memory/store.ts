@@ -569,8 +569,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       return stored
         .leases()
         .filter(({ conversationId: id, expiresAt }) => {
-          const isLeft = after === null || kit.compareIds(id, after) > 0
-          return isLeft && (!expired || expiresAt <= now)
+          return (after === null || kit.compareIds(id, after) > 0) && (!expired || expiresAt <= now)
         })
         .slice(0, limit)
     },

@@ -341,8 +341,7 @@ export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   return {
     trim,
     *isLong() {
-      const row = yield* first<{ readonly position: number | null }>(newest)
-      return Number(row?.position ?? 0) > keep
+      return Number((yield* first<{ readonly position: number | null }>(newest))?.position ?? 0) > keep
     },
   }
 }

@@ -112,8 +112,7 @@ export function eventReads(d: Dialect) {
     to: number,
     { down = false, refs = false } = {},
   ): Work<StoredEvent[]> {
-    const rows = yield* all<EventRow>(down ? backward : forward, log, from, to)
-    return yield* events(conversationId, rows, refs)
+    return yield* events(conversationId, yield* all<EventRow>(down ? backward : forward, log, from, to), refs)
   }
 
   function* read(conversationId: string, options: ReturnType<typeof checkReadOptions>): Work<StoredEvent[]> {

@@ -449,8 +449,7 @@ const FEED_EVENTS = `SELECT ${EVENT_COLUMNS}, e.number FROM json_each(?) AS list
 export function feedTrimmer(keep: number): FeedTrimmer {
   let from = 0
   const findEnd = function* (): Work<number> {
-    const last = yield* first<FeedEnd>(FEED_LAST)
-    return (last?.position ?? 0) - keep
+    return ((yield* first<FeedEnd>(FEED_LAST))?.position ?? 0) - keep
   }
   const trim: FeedTrimmer['trim'] = function* (positions) {
     const end = yield* findEnd()
