@@ -29,7 +29,7 @@ export interface DeletionReport {
   readonly events: number
   readonly snapshots: number
   readonly leases: number
-  /** Number of deleted store items. Processes share streamed replies through such items. */
+  /** Number of deleted items of the store: those through which processes shared streamed replies. */
   readonly items: number
   /** Whether more conversations match than `limit` allowed. */
   readonly more: boolean

@@ -16,7 +16,7 @@ interface ReadLines {
 /**
  * Returns a function that reads the next lines of a growing session, and returns their facts. If the last
  * reply is incomplete (for example, only thinking so far), it is read with the next lines. A reply that
- * continues after a result becomes a second reply. Reads side chains and links like {@link readClaudeCode}.
+ * continues after a result becomes a second reply. Side chains are read as by {@link readClaudeCode}.
  * @param childOf returns the conversation id for a subagent's id, or for a side chain's name
  */
 export function growingClaudeCode(

@@ -94,9 +94,9 @@ export interface Flow {
   readonly floor: number
   readonly added: number
   /**
-   * The units continue the stretch if at least this many calls are waiting before the units. The number
-   * depends on the stretch: `loop` if a loop is open, `paused` after a paused reply, `both` if both apply,
-   * else `plain`.
+   * Four minimum numbers, one for each kind of open stretch: `loop` if a loop is open, `paused` after a paused
+   * reply, `both` if both apply, else `plain`. The units continue the stretch if at least that many calls of
+   * the provider's own tools lack results before the units (U5).
    */
   readonly joins: readonly [plain: number, loop: number, paused: number, both: number]
 }

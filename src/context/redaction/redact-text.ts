@@ -19,7 +19,7 @@ const MAX_SECRET = 256
 const isBase64 = (text: string): boolean => text.length > MAX_SECRET && text.search(/[^A-Za-z0-9+/=]/) < 0
 
 interface TextOptions {
-  /** Whether the text must stay JSON, even if it is a single number. */
+  /** Whether any JSON is redacted as JSON, even a number. Default: only text that begins with `[`, `{` or `"`. */
   readonly json?: boolean
   readonly bytes?: boolean
 }

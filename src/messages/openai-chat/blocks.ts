@@ -91,7 +91,7 @@ export const KINDS = {
   /** Field that contained the reply's reasoning. Stored as `true`, because the reply's events contain the text. */
   reasoning_content: { in: 'part', side: 'assistant' },
   reasoning: { in: 'part', side: 'assistant' },
-  /** GitHub Copilot's reasoning, and its signature. */
+  /** GitHub Copilot's reasoning. The next field is its signature. */
   reasoning_text: { in: 'part', side: 'assistant' },
   reasoning_opaque: { ...wholePart({ reasoning_opaque: string }), signed: 'reasoning_opaque' },
   /** Thinking of Claude, as LiteLLM passes it on. */
