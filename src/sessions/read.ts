@@ -139,8 +139,8 @@ const SIGNS: readonly (readonly [SessionFormat | null, (fields: RawObject) => bo
 ]
 
 /**
- * Whether a message has calls or results in the format of Bedrock, of the AI SDK's model messages, or of the
- * OpenAI Agents SDK. The reader of a similar format would lose them.
+ * Whether a message has calls or results of Bedrock, of the AI SDK's model messages, or of the OpenAI Agents
+ * SDK. These formats are not supported. If a reader of a similar format read them, it would lose the calls.
  */
 function isUnread(fields: RawObject): boolean {
   const parts = objectsOf(fields['content'])

@@ -46,7 +46,7 @@ export function withCall(view: View, call: EventEntry<ActionEvent>, index: numbe
   return { view: withUnit(view, unit, index), open }
 }
 
-/** Whether a call joins a batch (U2): the batch is open, of the same reply, and has no pending call with this id. */
+/** Whether a call joins a batch (U2): the batch is open, of the same reply, and has no call with this id. */
 function accepts(batch: BatchUnit, call: EventEntry<ActionEvent>): boolean {
   const { llm_response_id, tool_call_id } = call.event
   if (llm_response_id === '' || batch.responseId !== llm_response_id) return false
