@@ -270,9 +270,9 @@ function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => bo
 }
 
 /**
- * Masks every secret in a fact's texts, property names and nested JSON, and in numbers of fields that accept
- * any value. Returns the same object if it has no secret, else a frozen copy. Masking twice changes nothing.
- * O(size).
+ * Masks every secret in a fact's texts, property names and nested JSON. If a field accepts any value, also
+ * masks a number whose digits contain a secret. Returns the same object if it has no secret, else a frozen
+ * copy. Masking twice changes nothing. O(size).
  *
  * Ids, references, kinds, roles, times, enums, token ids, and the names of required fields do not change. So
  * the log keeps its view, its status, and its pairs of calls and results. Events and JSON arguments remain

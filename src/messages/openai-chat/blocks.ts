@@ -88,7 +88,7 @@ export const KINDS = {
   annotations: wholePart({ annotations: objects }),
   /** The server deletes audio after a while, and then refuses the id of that audio. */
   audio: { in: 'words', side: 'assistant' },
-  /** Field that contained the reply's reasoning. Stored as `true`, because the reply's events contain the text. */
+  /** The field in which the server sent the reasoning. The record has `true` here: the text is in the events. */
   reasoning_content: { in: 'part', side: 'assistant' },
   reasoning: { in: 'part', side: 'assistant' },
   /** GitHub Copilot's reasoning. The next field is its signature. */

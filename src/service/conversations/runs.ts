@@ -129,7 +129,7 @@ export interface WantedRun {
   readonly event_id?: string
 }
 
-/** Returns the log position before which events need a run; null if the event of the request was never appended. */
+/** Returns the position after the event that needs the run, or `from` without one; null if it was never appended. */
 export async function positionOf(
   store: Pick<Store, 'get'>,
   { conversation_id: id, event_id: eventId, from }: WantedRun,
