@@ -90,7 +90,7 @@ export interface Flow {
   /** Whether a thinking loop is open after the units; null if the units do not change this. */
   readonly loop: boolean | null
   readonly paused: boolean | null
-  /** The units change the number of waiting calls from n to max(`floor`, n + `added`). */
+  /** If n calls of the provider's tools lack results before the units, max(`floor`, n + `added`) do after them. */
   readonly floor: number
   readonly added: number
   /**

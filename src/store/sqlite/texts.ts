@@ -1,6 +1,6 @@
 /**
- * SQLite's text index: FTS5 over lines of terms. Appends write only the line. Lines are indexed later, in
- * groups, and searches compare each line that is not indexed.
+ * SQLite's text index, in FTS5, over the terms of each event's text, as one line. Small appends only store
+ * lines. These are indexed later, in groups. Until then, searches compare each of them with the query.
  */
 
 import { firstPlace, placeBehind, textPlace } from '../kit/query/text-query.ts'
