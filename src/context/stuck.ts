@@ -4,6 +4,7 @@ import { checkBound, checkOptionNames } from '../event/check-value.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { quote } from '../event/text.ts'
 import { earlyEndOf } from '../event/reply.ts'
+import { isOnlyRecord } from '../messages/neutral.ts'
 import type { ActionEvent, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { type BatchUnit, isPending, type Unit, unitEvents } from '../view/units.ts'
 import type { Branch } from '../state/branch.ts'
@@ -111,9 +112,9 @@ function speech({ units }: Window, count: number): StuckVerdict | null {
   return { pattern: 'monologue', eventIds: ids.toReversed(), reason }
 }
 
-/** Whether a message is a reply. A paused reply does not count, because the model continues it. */
+/** Whether a message is a reply. A paused reply, or a failed one without content, does not count. */
 const isSpeech = (message: MessageEvent | null): boolean =>
-  message?.source === 'agent' && earlyEndOf(message) !== 'paused'
+  message?.source === 'agent' && earlyEndOf(message) !== 'paused' && !isOnlyRecord(message)
 
 function alternation({ turns }: Window, count: number): StuckVerdict | null {
   const latest = turns.slice(0, count)

@@ -2,9 +2,9 @@ import { isImagePart, isTextPart, type Content, type TextContent } from '../even
 import { ColloquyError } from '../event/errors.ts'
 import { completionOf } from '../event/completion.ts'
 import type { EventWith } from '../event/kinds.ts'
-import { replyOf } from '../event/reply.ts'
+import { earlyEndOf, replyOf } from '../event/reply.ts'
 import { hasText, quote } from '../event/text.ts'
-import type { ActionEvent, MessageEvent, SystemPromptEvent } from '../event/types.ts'
+import type { ActionEvent, Event, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
 import { isPending, type Unit, type ViewItem } from '../view/units.ts'
 import {
@@ -36,6 +36,10 @@ export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMess
   const isPlain = (name ?? tool_calls ?? tool_call_id ?? null) === null
   return renderUser(messageContent(event), name ?? null, isPlain)
 }
+
+/** Whether a message has only the record of a reply that failed or broke off, such as its token counts. */
+export const isOnlyRecord = (event: Event): boolean =>
+  /failed|broken_off/.test(earlyEndOf(event) ?? '') && event.kind === 'MessageEvent' && !renderMessage(event)
 
 export const hasContent = (content: readonly Content[]): boolean => content.some(isVisible)
 

@@ -34,6 +34,14 @@ describe('group R: the stuck detector', () => {
     expect(verdict([user('u'), ...step('1')])).toBe(null)
   })
 
+  it('replies that failed without content are no loop, so a later run can repeat them', () => {
+    const reply = { outcome: 'failed', tokens: [9, 1] }
+    const failures = count(6).flatMap((index) => [
+      { ...agent(`f${index}`), llm_message: { role: 'assistant', content: [], reply } } as Event,
+    ])
+    expect(verdict([user('u'), ...failures])).toBe(null)
+  })
+
   it('R2 three identical calls and results are no loop, but four are', () => {
     expect(verdict([user('u'), ...pairs(3)])).toBe(null)
     expect(verdict([user('u'), ...pairs(4)])).toEqual({

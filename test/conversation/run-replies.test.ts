@@ -8,6 +8,8 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { isTurnOver } from '../../src/conversation/turn.ts'
 import { replyOf } from '../../src/event/reply.ts'
+import { fromAnthropic, collectAnthropic } from '../../src/messages/anthropic/read.ts'
+import { cutPoints } from '../../src/state/read.ts'
 import type { ActionEvent, Event, MessageEvent } from '../../src/event/types.ts'
 import { GRAMMARS } from '../../src/messages/grammars.ts'
 import type { EventEntry } from '../../src/log/entry.ts'
@@ -202,6 +204,29 @@ describe('a reply that a step yields as calls and texts with one id', () => {
     expect(await conversation.run(step)).toMatchObject({ status: 'finished', iterations: 1 })
     expect(finalResponse(await conversation.state())).toBe('one')
   })
+})
+
+it('a continuation that failed without content does not separate a paused reply from the next one', async () => {
+  const { conversation } = await startConversation('search')
+  const id = 'srvtoolu_1'
+  const paused = fromAnthropic({
+    stop_reason: 'pause_turn',
+    content: [{ type: 'server_tool_use', id, name: 'web_search', input: {} }],
+  } as never)
+  const failed = collectAnthropic()
+  failed.push({ type: 'message_start', message: { usage: { input_tokens: 9, output_tokens: 1 } } })
+  failed.push({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })
+  const rest = fromAnthropic({
+    stop_reason: 'end_turn',
+    content: [
+      { type: 'web_search_tool_result', tool_use_id: id, content: [] },
+      { type: 'text', text: 'found' },
+    ],
+  } as never)
+  const { step } = script([paused.events, failed.end().events, rest.events])
+  expect((await conversation.run(step)).status).toBe('error')
+  expect((await conversation.run(step)).status).toBe('finished')
+  expect(cutPoints(await conversation.state())).toEqual([0, 1, 3])
 })
 
 /** A step that streams, waits and continues. */

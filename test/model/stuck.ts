@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
+import { renderMessage } from '../../src/messages/neutral.ts'
 import type { StuckThresholds } from '../../src/context/stuck.ts'
 import { readBranch } from './branch.ts'
 import { headAt } from './naive.ts'
@@ -65,11 +66,18 @@ const stuckBy = (pattern: keyof StuckThresholds, proof: readonly Unit[]): LoopRe
 
 const sourceOf = ({ event }: Item): string | null => (event.kind === 'MessageEvent' ? event.source : null)
 const isAgentMessage = (unit: Unit): boolean =>
-  unit.type === 'message' && sourceOf(unit.item) === 'agent' && !isPaused(unit.item)
-const isPaused = ({ event }: Item): boolean =>
+  unit.type === 'message' &&
+  sourceOf(unit.item) === 'agent' &&
+  outcomeOf(unit.item) !== 'paused' &&
+  !isLost(unit.item)
+const outcomeOf = ({ event }: Item): unknown =>
   event.kind === 'MessageEvent' &&
-  (event.llm_message as { readonly reply?: { readonly outcome?: unknown } | null }).reply?.outcome ===
-    'paused'
+  (event.llm_message as { readonly reply?: { readonly outcome?: unknown } | null }).reply?.outcome
+/** Whether no request contains anything of a failed or broken-off reply. */
+const isLost = (item: Item): boolean =>
+  ['failed', 'broken_off'].includes(outcomeOf(item) as string) &&
+  item.event.kind === 'MessageEvent' &&
+  renderMessage(item.event) === null
 const isFailed = (step: Batch): boolean =>
   step.results.every(
     ({ event }) =>

@@ -16,7 +16,8 @@ import { add, type RunContext } from './context.ts'
 import { planCalls } from './plan-calls.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { hasText } from '../../event/text.ts'
-import { toMessages } from '../../messages/neutral.ts'
+import { isOnlyRecord, toMessages } from '../../messages/neutral.ts'
+import { stretchBefore } from '../../view/units.ts'
 import type { Reply, ReplyOutcome } from '../../messages/reply.ts'
 import { errorAfter, errorAfterEmptyReplies, isEmptyOutput, isOutOfRoom, requestIf } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
@@ -159,8 +160,12 @@ async function appendPart(run: RunContext, yielded: readonly Event[], after: str
   })
   const checked = checkEvents(stored)
   if (checked.length === 0) return { events: [], after }
+  const { paused, waits } = stretchBefore(run.replica.state.branch.view.units, Infinity)
+  // The failure of a continuation is not stored, because the next reply continues the paused one (U5).
+  const lost = paused || waits > 0 ? checked.filter(isOnlyRecord) : []
+  const kept = checked.filter((event) => !lost.includes(event))
   const added = await add(run, (state) => {
-    const events = joinTextToCalls(state, checked)
+    const events = joinTextToCalls(state, kept)
     const stamped = recordRequestHead(events, after, state.log.head?.id ?? null)
     return withConsequences(run, state, attachLateResults(state, stamped))
   })
@@ -171,7 +176,7 @@ async function appendPart(run: RunContext, yielded: readonly Event[], after: str
   })
   const isContiguous = !checked.some(isOfReply) && added[0]?.parentId === after
   const last = added.findLast(({ fact }) => 'kind' in fact && canKindBeHead(fact.kind))
-  return { events: appended, after: isContiguous ? (last?.id ?? after) : after }
+  return { events: [...appended, ...lost], after: isContiguous ? (last?.id ?? after) : after }
 }
 
 /**
