@@ -71,8 +71,7 @@ function inputEvent(item: AgentInputItem | undefined, actions: Map<string, strin
   const action_id = actions.get(tool_call_id)
   if (fields['role'] === undefined && action_id !== undefined) {
     actions.delete(tool_call_id)
-    const content = itemContent(fields['output'])
-    const observation = { kind: 'ClientToolObservation', content }
+    const observation = { kind: 'ClientToolObservation', content: itemContent(fields['output']) }
     const tool_name = String(fields['name'] ?? fields['type'])
     return withItems({ kind: 'ObservationEvent', action_id, tool_name, tool_call_id, observation }, items)
   }

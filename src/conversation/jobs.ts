@@ -254,8 +254,7 @@ export class JobWorker<T extends object> {
       try {
         for (let next = first; ; next = () => this.#jobs.take(id)) {
           running.isStale = false
-          const job = await next()
-          await this.#workOn(job)
+          await this.#workOn(await next())
           if (!running.isStale || this.isClosed) return
         }
       } catch (error) {

@@ -125,8 +125,7 @@ function* repairsOf(messages: readonly NeutralMessage[]): IterableIterator<strin
   const garbled = calls.filter((call) => readArguments(call.arguments) === null).length
   if (garbled > 0)
     yield `the arguments of ${counted(garbled, 'call')} are not a JSON object, and are sent as text inside one`
-  const first = messages.find(({ role }) => role !== 'system')
-  if (first?.role === 'assistant')
+  if (messages.find(({ role }) => role !== 'system')?.role === 'assistant')
     yield 'a user message is added in front, because the request would start with a reply'
 }
 

@@ -438,8 +438,7 @@ function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<s
   const twice: string[] = []
   if (result !== null && result !== undefined)
     for (const part of resultsIn(result)) {
-      const isOthers = part.callId !== id && ids.has(part.callId)
-      if (isOthers) twice.push("a result inside another call's result")
+      if (part.callId !== id && ids.has(part.callId)) twice.push("a result inside another call's result")
       else content.push(...part.content)
     }
   const isShown = resultDisplay !== null && resultDisplay !== undefined && resultDisplay !== ''

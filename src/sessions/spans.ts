@@ -81,8 +81,7 @@ function treeSpans(
   traced: TracedConversation,
   withContent: boolean,
 ): Span[] {
-  const items = toTimeline(state)
-  const spans = spansOf(items, arrivalsOn(state), traced, withContent)
+  const spans = spansOf(toTimeline(state), arrivalsOn(state), traced, withContent)
   if (children.length === 0) return spans
   const ids = new Set(spans.map(({ id }) => id))
   // A call without a result has no span; then its subagents belong to the first turn.

@@ -106,8 +106,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
     find,
     install: (source, force) =>
       inTurn(async () => {
-        const from = await sourceOf(source)
-        const staged = await stage(from, `.${crypto.randomUUID()}`)
+        const staged = await stage(await sourceOf(source), `.${crypto.randomUUID()}`)
         try {
           const { name } = await manifestOf(staged)
           const before = await find(name)
@@ -143,8 +142,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
     check: (name) =>
       change(name, async (one) => {
         const staged = await stage(await sourceOf(one), name)
-        const manifest = await manifestOf(staged).catch(() => null)
-        if (manifest?.name === name) return 'valid'
+        if ((await manifestOf(staged).catch(() => null))?.name === name) return 'valid'
         await rm(staged, { recursive: true, force: true })
         return 'invalid'
       }),

@@ -138,8 +138,7 @@ const isThere = (path: string): Promise<boolean> =>
   )
 
 async function directory(path: string): Promise<string> {
-  const facts = await guarded(() => stat(path))
-  if (facts.isDirectory()) return path
+  if ((await guarded(() => stat(path))).isDirectory()) return path
   throw new HttpProblem(400, 'The path is not a directory.')
 }
 

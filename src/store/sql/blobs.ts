@@ -141,8 +141,7 @@ export function blobReads(d: Dialect) {
     for (const row of rows)
       if (row.blobs !== null) references.set(row, referencesOf(conversationOf(row), row))
     if (references.size === 0) return rows.map((row) => read(row))
-    const wanted = [...references.values()].flat()
-    const result = refs ? null : yield* texts(wanted)
+    const result = refs ? null : yield* texts([...references.values()].flat())
     const isMissing = ({ hash }: BlobReference): boolean => result?.has(hash) === false
     const results: T[] = []
     for (const row of rows) {

@@ -148,8 +148,7 @@ const TREE: readonly ServerCheck[] = [
     const moved = (await trial.accepted(() => trial.client.navigate(id, position))).leaf_event_id
     same('T2', 'HEAD', moved, position)
     const output = await trial.say(id, [{ says: ['Reply three.'] }], false)
-    const log = await trial.log(id)
-    const next = log.find((event) => event.id === output)?.parent_id
+    const next = (await trial.log(id)).find((event) => event.id === output)?.parent_id
     same('T8', 'the parent of the next message', next, position)
     await trial.accepted(() => trial.client.run(id))
     await trial.rest(id)
