@@ -98,7 +98,7 @@ export function withoutBlocks(state: State, blocks: readonly Block[], first: num
   return withUnits(state, (unit) => !omitted.has(unit))
 }
 
-/** Returns the last index for a cut: the end if a fixed block has messages, else the last block with messages. */
+/** Returns the latest cut. If no block that always stays has messages, the last block with messages must stay. */
 function lastCut(blocks: readonly Block[], first: number): number {
   const stays = blocks.some((block, index) => (block.stays || index < first) && block.units.some(isSent))
   if (stays) return blocks.length

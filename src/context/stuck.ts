@@ -211,7 +211,7 @@ function thresholdsOf(options: StuckOptions): StuckThresholds {
 /** Minimum of `alternating_pattern`: step 3 is the first that repeats an earlier step. */
 const LEAST_ALTERNATION = 3
 
-/** Number of units that are read for each step of a pattern; bounds the cost for a log of any length. */
+/** Units to read for each step of the longest pattern. This bounds the cost, whatever the length of the log. */
 const SLACK = 10
 
 function windowOf(thresholds: StuckThresholds): number {

@@ -126,7 +126,7 @@ export class Job<T extends object> {
     }
   }
 
-  /** Whether the store has the record of the failed save. A claim by another process has a later due time. */
+  /** Whether the failed save was stored. False if `dueAt` is a `ttl` later: another process has claimed the job. */
   async #wasSaved(): Promise<boolean> {
     const { collection, id, dueAt } = this.#item
     const [unsaved, item] = [this.#unsaved, await this.#kind.store.getItem(collection, id)]

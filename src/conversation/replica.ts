@@ -541,7 +541,7 @@ function readerOf(store: Pick<Store, 'read'>, blobs: BlobMode): Read {
   }
 }
 
-/** Whether all of an event's references are in files and tool results, which only requests need. */
+/** Whether an event's references are all in files and tool results, which only requests need. Remembers such events. */
 function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   // An id that is derived from the body needs the whole body.
   if (fact.id === undefined || isQuarantined(fact)) return false
@@ -693,7 +693,7 @@ async function foldOn(read: Read, id: string, state: State, evicts: boolean): Pr
   }
 }
 
-/** Folds events into a state. Null if they need what the state has evicted. O(log n) per event. */
+/** Folds events into a state. Null if the events need data that the state has evicted. O(log n) per event. */
 function foldFacts(state: State, events: readonly StoredEvent[]): State | null {
   let current = state
   try {

@@ -104,7 +104,7 @@ function elsewhere(state: State, subject: Subject): Verdict {
   return { ...verdict, position: atEnd?.position ?? null, lateFor: atEnd?.lateFor ?? null }
 }
 
-/** Whether the event would be in the view if HEAD had stayed on its branch. */
+/** Whether the event would be in the view if HEAD had not left the event's branch. */
 function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boolean {
   const { reason, position } = onPath(state, subject, from)
   if (position === null || (reason.code !== 'unit' && reason.code !== 'batch')) return false

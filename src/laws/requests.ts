@@ -104,7 +104,7 @@ function recordIn(event: Event): unknown {
 
 const SYSTEMS = ['append', 'replace'] as const
 
-/** Reports signed parts that the next request omits because the reply (M5) or its prefix changed. */
+/** Reports signed parts that the next request omits because the reply (M5) or its prefix (M13, M15) has changed. */
 function checkSigned(
   state: State,
   records: ReadonlyMap<object, LogStep['entry']>,

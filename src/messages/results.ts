@@ -11,7 +11,7 @@ import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withRepl
 import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
-/** Functions that return what the model sees, for observations of which it sees more than `content`. */
+/** By kind, a function that returns what the model sees, where this is more than the observation's `content`. */
 const PROJECTIONS: Readonly<Record<string, (observation: Observation) => readonly Content[]>> = {
   TerminalObservation: terminal,
   BrowserObservation: browser,

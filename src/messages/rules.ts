@@ -200,7 +200,7 @@ export interface Ref {
   readonly path: string
 }
 
-/** An assistant turn's calls and the results directly after it. Other results are turns of their own. */
+/** The calls of an assistant turn, and the results directly after it. Other results form turns without calls. */
 export interface Turn<R extends Ref = Ref> {
   readonly calls: readonly R[]
   readonly results: readonly R[]

@@ -449,7 +449,7 @@ type Built = Readonly<
   Record<string, { readonly prototype: { [Symbol.iterator](): IterableIterator<unknown> } } | undefined>
 >
 
-/** Returns a function that reads entries with the class's iterator: an object's own iterator may never end. */
+/** Returns a function that reads entries with the class's iterator, because an object's own iterator may never end. */
 const entriesOf =
   (name: string) =>
   (value: object): unknown => [

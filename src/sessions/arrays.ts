@@ -591,7 +591,7 @@ const READ_FIELDS = [
   'experimental_attachments',
 ] as const
 
-/** Returns a message's parts, with `step-start` between replies. Notes fields that repeat parts. */
+/** Returns a message's parts, with `step-start` between replies. Adds a note for each field that repeats parts. */
 function messageParts(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)

@@ -9,7 +9,7 @@ import { FileError, rejectRead } from '../failure.ts'
 import { errorPosition, valueOf } from '../input/open.ts'
 import type { Io } from '../print/io.ts'
 
-/** An omitted option has Colloquy's default. */
+/** Options of the service. An omitted option has Colloquy's default. */
 export type Config = ReturnType<typeof configOf>
 
 /** Reads a configuration file. Relative paths start at its folder. @throws FileError that lists all mistakes. */

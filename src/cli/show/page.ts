@@ -58,7 +58,7 @@ export interface Row {
   readonly note?: string
 }
 
-/** What is wrong, or was repaired, on a line of a log. */
+/** A problem or a repair on a line of a log. */
 export interface Problem {
   readonly line: number
   readonly what: string

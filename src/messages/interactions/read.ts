@@ -134,7 +134,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
       piecesAt(step, 'arguments').texts.push(stringOf(delta['arguments']))
     return addPart(step, part)
   }
-  /** Adds what earlier events lacked, from the last event, which repeats all steps in full. */
+  /** Adds steps and fields that are missing from earlier events. The last event repeats all steps in full. */
   const complete = (whole: readonly RawObject[]): readonly StreamingDeltaEvent[] => {
     let position = earlier.steps
     return whole.flatMap((step) => {
@@ -185,7 +185,7 @@ function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEven
   })
 }
 
-/** Returns a delta as a partial step; a provider tool's delta already is one. `known`: the step at its index. */
+/** Returns a delta as a partial step. A provider tool's delta only gets its step's type. `known`: the delta's step. */
 function partOf(delta: RawObject, known?: StreamItem): RawObject {
   const { type, content, annotations } = delta
   const kind = known?.isEnded === false ? known.start['type'] : undefined

@@ -239,7 +239,7 @@ function streamedItems() {
   }
 }
 
-/** Rejects huge numbers, because adding 1 to them would have no effect. */
+/** Whether a value is an index. A huge number is not, because adding 1 to it would have no effect. */
 const isIndex = (index: unknown): index is number =>
   Number.isInteger(index) && Math.abs(Number(index)) < 2 ** 31
 

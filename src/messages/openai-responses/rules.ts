@@ -241,7 +241,7 @@ const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
     items.flatMap(({ type, body }) => (isCall(type) && body['async'] === true ? [body['call_id']] : [])),
   )
 
-/** Returns the step of an item for `turnsOf`. Server calls and outputs have none: they can be anywhere in a turn. */
+/** Returns an item's step for `turnsOf`. Server calls and outputs have no step: they can be anywhere in a turn. */
 function stepOf({ type, role, path, body }: Item): Step[] {
   if (isServerCall(type) || isServerOutput(type)) return []
   const ref = { id: body['call_id'], path }
@@ -262,7 +262,7 @@ const CALLS: readonly unknown[] = [
   'apply_patch_call',
 ]
 
-/** Calls that a server may execute, and whether they may lack their output at the end of a request. */
+/** For each type of call that a server may execute, whether a request may end without the output of the call. */
 const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([
   ['program', true],
   ['tool_search_call', true],

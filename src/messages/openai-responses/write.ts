@@ -212,10 +212,7 @@ function callItem(
   }
 }
 
-/**
- * For each type of item, the field with the id of the approval request or tool search that the item makes or
- * answers.
- */
+/** For items that make or answer an approval request or a tool search, the field with its id. */
 const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   mcp_approval_request: 'id',
   mcp_approval_response: 'approval_request_id',

@@ -98,7 +98,7 @@ export function postgresDialect(schema: string): Dialect {
   }
 }
 
-/** Returns all ranges as one value: a list for each column would take several times as long to `unnest`. */
+/** Returns SQL for all ranges as one value, because `unnest` with a list for each column is several times slower. */
 function rowsOf(ranges: readonly EventRange[]): Statement {
   const rows = ranges.map(({ kind, source, lane, low, high }) => {
     const times = { low_time: String(low.time), high_time: String(high.time) }
@@ -226,7 +226,7 @@ interface Row {
   readonly is_behind: boolean
 }
 
-/** Returns SQL for rows of one or all shards, except rows before which a running transaction may insert a row. */
+/** Returns SQL for rows of one or all shards. Omits a row if a running transaction may insert another before it. */
 function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: string): string {
   const rows = (of: string): string => `SELECT f.* FROM ${schema}.feed f
     WHERE f.shard = ${of} AND f.moment >= 0 AND f.moment < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
@@ -303,8 +303,8 @@ export function* settleFeed(schema: string): Work<void> {
 
 /**
  * Returns the trimmer of the feed. Each call of `trim` continues where the previous call stopped. In each
- * shard, a row with the moment -1 records the last removed deletion: `witness` and `number` are the
- * deletion's moment and position.
+ * shard, a row with the moment -1 records the latest deletion whose row was trimmed: its `witness` and
+ * `number` are the moment and position of the trimmed row.
  */
 export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   let from: readonly SqlValue[] = [0, 0, 0]

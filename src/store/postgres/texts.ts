@@ -11,7 +11,7 @@ const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
 /** The columns of a text in a list of rows, without its line. */
 export const TEXT_COLUMNS = 'number bigint, seq integer, time bigint, role integer, size integer'
 
-/** Returns a row's columns. PostgreSQL reads one list of rows faster than a list for each column. */
+/** Returns SQL for the columns of a row in one list of rows: a list for each column would be read more slowly. */
 export const cells = (list: string, row: string, columns: string): string =>
   columns
     .split(', ')

@@ -217,7 +217,7 @@ interface Prepared {
   readonly columns: readonly string[] | null
 }
 
-/** Statement methods of node:sqlite since Node.js 22.16. Rows as objects are slow to create and to read. */
+/** Methods of node:sqlite since Node.js 22.16, for rows as lists: rows as objects are slow to create and to read. */
 type Listing = { setReturnArrays(on: boolean): void; columns(): readonly { readonly name: string }[] }
 
 const RETURNS_ROWS = /^\s*(?:SELECT|PRAGMA|EXPLAIN|WITH RECURSIVE)|\bRETURNING\b/
@@ -354,7 +354,7 @@ export class Connection {
     }
   }
 
-  /** Runs a part. @throws the work's or driver's error, or `PartlyWritten` after a change without savepoint. */
+  /** Runs a part of `share`. @throws the part's error, or `PartlyWritten` if it changed data without a savepoint. */
   #part<T>(work: () => Work<T>, isSaved: boolean): T {
     if (!isSaved) {
       this.#hasWritten = false

@@ -154,8 +154,8 @@ export const SCHEMA: readonly string[] = [
 ]
 
 /**
- * Splits a range so that SQLite can walk each part in an index. If the range begins or ends within an
- * instant, that instant is a part of its own.
+ * Splits a range into parts that SQLite can walk in an index. If only some events of the first or last time
+ * are in the range, these events are a separate part.
  */
 function boundsOf({ low, high }: EventRange): Statement[] {
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
@@ -173,7 +173,7 @@ const COUNT = statement('count(*) AS count')
 const WITH_EVENT = statement('CROSS JOIN colloquy_event AS e ON e.number = w.number')
 const [EVENT, WALKED] = [statement('e'), statement('w')]
 
-/** Returns the reads of a range. Names the index on position, so that SQLite uses it and never sorts. */
+/** Returns the SELECTs of a range. For positions, they name the index, so that SQLite uses it and never sorts. */
 function rangeStatements(form: RangeForm, range: EventRange, columns: Statement): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane, low, high } = range
@@ -218,7 +218,7 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** Inserts an event. Fails, with a null in `log`, if the log or lease is not as assumed, or if the id exists. */
+/** Inserts an event. If the log or lease is not as assumed, or the id exists, `log` is null, so the insertion fails. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
@@ -430,8 +430,8 @@ const SHARD = `(${WEIGHTS.map(
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
- * Selects the row at a position and later rows of a shard (null: of all shards), up to a limit. A second
- * limit applies to all visited rows: there is no index of shards, because it would slow down appends.
+ * Selects the row at a position, in any shard, and later rows of a shard (null: of all shards), up to a limit.
+ * Another limit applies to all visited rows, because they have no index by shard: it would slow down appends.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log

@@ -42,7 +42,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   IOERR: ['store_unavailable', 'The disk reports an error. Fix the cause, then retry.'],
 }
 
-/** Meaning of READONLY's extended codes other than MOVED and UNDO: a fault of files next to the database. */
+/** Meaning of READONLY's extended codes, except MOVED and UNDO: SQLite cannot write files next to the database. */
 const FOLDER_FAULT: Meaning = [
   'store_read_only',
   'SQLite needs to write in the folder of the database file, even for reads. Grant permission to write there.',

@@ -1,6 +1,6 @@
 /**
- * SQLite's text index, in FTS5, over the terms of each event's text, as one line. Small appends only store
- * lines. These are indexed later, in groups. Until then, searches compare each of them with the query.
+ * SQLite's text index (FTS5), which contains the terms of each event's text. Each text is stored as one line.
+ * Small appends only store lines. They are indexed later, in groups. Until then, searches compare each with the query.
  */
 
 import { firstPlace, placeBehind, textPlace } from '../kit/query/text-query.ts'
