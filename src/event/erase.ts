@@ -63,7 +63,7 @@ const ERASURES: { readonly [K in EventKind]: Erasure<K> } = {
 /**
  * Erases texts, files, arguments, reasoning and names of people. Keeps id, parent, time, kind, source,
  * references to events, codes, statuses, usage, tool definitions, and names of tools, skills and models. An
- * empty content list stays empty. But if a reply's record has `output`, a text keeps the reply final. O(parts).
+ * empty content list stays empty, but a reply whose record has `output` gets a text, so it stays final. O(parts).
  */
 export function erasedFact(fact: Fact): Fact {
   if (isQuarantined(fact)) return Object.freeze({ ...fact, raw: ERASED, issues: [] })

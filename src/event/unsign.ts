@@ -46,7 +46,7 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/** Removes signatures. Block i gets the text `texts[i]`, else its own text, else its masked `data`. */
+/** Returns thinking blocks without signatures. Block i gets text `texts[i]`, else its own, else its masked `data`. */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

@@ -73,7 +73,7 @@ interface WrittenRequest {
   readonly leftOut: readonly LeftOut[]
 }
 
-/** Both treatments of replaced system prompts; the first is the default. */
+/** Values of the option `system` of `toMessages`, for replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
 /** Returns a writer with `replace` or `append`, whichever removes signed parts from fewer replies. */

@@ -19,8 +19,8 @@ export function pathBetween(above: Entry | null, below: Entry | null): Checkpoin
 }
 
 /**
- * Returns the first entry for which `isSo` is true. `isSo` must also be true for all later entries.
- * O(log depth) checks.
+ * Returns the first entry from `above` to `below` for which `isSo` is true. After this entry, `isSo` must be
+ * true for all entries. O(log depth) checks.
  */
 export function firstBetween(
   above: Entry,
@@ -36,7 +36,7 @@ export function firstBetween(
   return first as Checkpoint
 }
 
-/** Returns why the call that an event names was not a working call. One of `candidates` may have completed it. */
+/** Returns why a call that an event names was not a working call. `candidates`: entries that may have completed it. */
 export function whyNotWorking(
   { log }: State,
   { parent }: Entry,
@@ -78,7 +78,7 @@ export interface Leaving {
 export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving | null {
   const entries = log.entries.slice(from)
   const moves: { readonly by: Checkpoint; readonly head: Checkpoint | null }[] = []
-  /** For an entry's position: the index in `moves` of HEAD's last move to the entry or to a descendant. */
+  /** Index in `moves` of HEAD's last move to an entry or to its descendant, by the entry's position. */
   const visits = new Map<number, number>()
   let head: Checkpoint | null = null
   for (const by of entries) {

@@ -1,4 +1,4 @@
-/** Finds the events that start a reply, and HEAD at the request for the reply. */
+/** Finds the first event of each reply, and HEAD when the reply was requested. */
 
 import { requestHeadOf, replyOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
@@ -28,7 +28,7 @@ export function replyStarts() {
   }
 }
 
-/** Returns HEAD at a reply's request: as the reply records it, else the reply's parent. Null for an empty HEAD. */
+/** Returns HEAD when a reply was requested: the recorded HEAD, else the reply's parent. Null for an empty HEAD. */
 export function headOfRequest({ log }: State, { event, parent }: LogStep['entry']): Checkpoint | null {
   const after = requestHeadOf(event)
   if (after === null) return null

@@ -22,7 +22,7 @@ export interface Grammar {
   readonly stream: (options?: ReadOptions) => ReplyCollector
   /** Returns the rules that a request breaks; null for the AI SDK, whose package checks requests itself. */
   readonly rules: ((request: unknown, options?: MessageOptions) => readonly Violation[]) | null
-  /** The empty value of each field that the writer leaves out when the field is empty. */
+  /** Request fields that the writer leaves out when they are empty, each with its empty value. */
   readonly front: JsonObject
   readonly provider: ProviderGrammar | null
   readonly sight: Sight

@@ -11,7 +11,7 @@ export interface ReplyTokens {
   readonly reasoning: number
 }
 
-/** Order of the counts in a record. */
+/** Names of the token counts, in the order in which a reply's record lists the counts. */
 const COUNTS = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as const
 
 /**
@@ -154,8 +154,8 @@ const ORDINARY: ReadonlySet<JsonValue> = new Set([
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
 
 /**
- * Returns a usage as it is recorded: counts, and further fields (audio, searches, a higher tier). `tokensIn`
- * of the result equals `tokensOfReply(usage)`, or is null if the result is empty. O(size).
+ * Returns the part of a usage object that a reply's record stores: counts, and further fields (audio, searches,
+ * a higher tier). `tokensIn` of the result equals `tokensOfReply(usage)`, or is null for an empty result. O(size).
  */
 export function shortUsage(usage: JsonObject): RecordedUsage {
   const tokens = countsIn(usage)

@@ -25,7 +25,7 @@ import type { NewMap, Role, WriteOptions, Written } from './prefix.ts'
 import { callDigest, textsOfPart, thinkingDigest } from './reply-parts.ts'
 import { type TurnReader, turnReader } from './turns.ts'
 
-/** Adds blocks to the last message, or to a copy if the message is frozen, because other requests may share it. */
+/** Adds blocks to the last message. Copies a frozen message first, because other requests may share it. */
 export function extend<M extends object>(messages: M[], field: keyof M, blocks: readonly object[]): void {
   const last = messages.at(-1) as M
   const list = last[field] as object[]
@@ -36,7 +36,7 @@ export function extend<M extends object>(messages: M[], field: keyof M, blocks: 
 export interface Writer<Block extends object> {
   readonly piece: (piece: Piece) => Block
   readonly reply: (turn: AssistantTurn, keepsSigned: boolean) => readonly Written<Block>[]
-  /** Moves content out of results. Default: all content stays in its result. */
+  /** Moves content out of tool results into a user message. Default: all content stays in its result. */
   readonly move?: (turn: AssistantTurn) => Moved
   readonly result: (result: Result, turn: AssistantTurn) => Block
   /**
@@ -82,7 +82,7 @@ export interface OpenRequest<Request> {
   /** Number of leading system messages, which are already written. */
   readonly lead: number
   readonly reader: TurnReader
-  /** Objects whose `state` changes as messages are read. */
+  /** The proof, the reader and the writer. Reading messages changes their `state`. */
   readonly parts: readonly { readonly state?: object }[]
   readonly writeTurns: () => void
   /**

@@ -108,7 +108,7 @@ function otherFields(fields: RawObject): JsonObject | null {
 interface Trajectory {
   readonly writer: SessionWriter
   readonly agent: RawObject
-  /** Names of children, by the ids that references contain. */
+  /** Names of the child conversations, by the trajectory or session id with which a result refers to them. */
   readonly ids: ReadonlyMap<unknown, string>
   /** Actions that started children, by the children's names. */
   readonly actions: Map<string, string>
@@ -234,8 +234,8 @@ function readReply({ fields: step, calls, results, origin }: Step, { agent, writ
 
 /**
  * Adds a step's results. A result that names no call belongs to the call at the same index if the step has as
- * many results as calls, else to the last call. In a step without calls, this result becomes an environment
- * message.
+ * many results as calls, else to the last call. In a step without calls, such a result becomes an
+ * environment message.
  */
 function addResults({ calls, results, origin }: Step, { writer, ids: names, actions }: Trajectory): void {
   const ids = calls.map((call) => stringOf(call['tool_call_id']))

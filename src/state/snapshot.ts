@@ -236,7 +236,7 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
   return seals.length === Math.ceil(length / size) ? { ...statePart, chunks, conversationId } : null
 }
 
-/** Opens a saved state with its bodies. Null if a body is missing, or if an id differs, as in another log. */
+/** Opens a saved state with its bodies. Null if a body is missing, or if `facts` have ids of another log. */
 function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   const bodies = new Map(saved.bodies)
   const { size, length } = saved.record

@@ -124,7 +124,7 @@ async function completionFrom(
   return { content, outcome: is_error === true ? 'failed' : 'done' }
 }
 
-/** Returns the final output of work, which can itself start work with `background`. */
+/** Returns the output of background work. If the work starts further work with `background`, awaits that, too. */
 async function laterOutput(output: ToolOutput, context: ToolContext): Promise<ToolOutput> {
   const last = await finalOutput(output)
   if (!(last instanceof LaterResult)) return last

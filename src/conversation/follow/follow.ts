@@ -79,8 +79,8 @@ class Share {
   #share = 0
   #live = 0
   /**
-   * Value of `performance.now()` until which shards may become free, because the number of processes has
-   * changed.
+   * Time (`performance.now()`) until which other processes may release shards, because the number of processes
+   * has changed.
    */
   #unsettledUntil = 0
 
@@ -408,7 +408,7 @@ function rejectUnhandled(error: unknown, items: readonly FollowItem[]): void {
   if (items.length > 0) void Promise.reject(error)
 }
 
-/** One item of a follower. */
+/** What a handler receives: an event, a change or the deletion of a conversation, or a reset. */
 export type FollowItem =
   | (LoggedEvent & { readonly conversationId: string })
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }

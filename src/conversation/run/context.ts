@@ -118,8 +118,8 @@ export const mustStop = (run: RunContext, { header: { status } }: State): boolea
   run.signal.aborted || status === 'paused' || status === 'deleting'
 
 /**
- * Ids of the calls whose start the log would record. Without this record, the call has not started. Undefined
- * if the log may lack starts.
+ * Ids of the calls whose start is always recorded: if the log has no start of such a call, it has not started.
+ * Undefined if the log may lack starts.
  */
 export const unstarted = ({ newCallIds, inherited }: RunContext): ReadonlySet<string> | undefined =>
   inherited === null && newCallIds.size === 0 ? undefined : new Set([...newCallIds, ...(inherited ?? [])])

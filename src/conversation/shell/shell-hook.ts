@@ -21,7 +21,7 @@ interface Command {
 }
 
 interface Ended {
-  /** `exited`: by itself, or by another process's signal. */
+  /** `exited`: the command ended by itself, or another process's signal ended it. */
   readonly how: 'exited' | 'timed_out' | 'aborted' | 'not_started'
   readonly code: number | null
   readonly signal: NodeJS.Signals | null

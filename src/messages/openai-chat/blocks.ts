@@ -32,7 +32,7 @@ const ofUser = (fields: Fields): AcceptedKind => ({
   fits: typed({ ...fields, ...cached }),
 })
 
-/** The parts of a request. Results can contain only text. Their files follow in a user message. */
+/** Content parts that a request accepts. Tool results contain only text; their files follow in a user message. */
 export const PARTS: PartTable = {
   user: true,
   result: false,
@@ -86,17 +86,17 @@ export const KINDS = {
   /** The old form of a call, which no server writes any more. */
   function_call: { in: 'words', side: 'assistant' },
   annotations: wholePart({ annotations: objects }),
-  /** The server deletes audio after a while, and then refuses the id of that audio. */
+  /** Only the transcript is sent back: the server deletes audio after a while, and then refuses its id. */
   audio: { in: 'words', side: 'assistant' },
-  /** The field in which the server sent the reasoning. The record has `true` here: the text is in the events. */
+  /** Field in which the server sent the reasoning. Its value in the record is `true`: the events have the text. */
   reasoning_content: { in: 'part', side: 'assistant' },
   reasoning: { in: 'part', side: 'assistant' },
   /** GitHub Copilot's reasoning. The next field is its signature. */
   reasoning_text: { in: 'part', side: 'assistant' },
   reasoning_opaque: { ...wholePart({ reasoning_opaque: string }), signed: 'reasoning_opaque' },
-  /** Thinking of Claude, as LiteLLM passes it on. */
+  /** Claude's thinking blocks, in the form in which LiteLLM returns them. */
   thinking_blocks: { ...wholePart({ thinking_blocks: objects }), signed: 'thinking_blocks' },
-  /** Signed reasoning, as routers pass it on. */
+  /** Signed reasoning, in the form in which routers return it. */
   reasoning_details: { ...wholePart({ reasoning_details: objects }), signed: 'reasoning_details' },
   /** Data of the server, such as Gemini's thought signatures. */
   extra_content: wholePart({ extra_content: object }),

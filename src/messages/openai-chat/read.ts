@@ -74,7 +74,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let usage: JsonObject = {}
   let reason = ''
-  /** Whether usage arrived alone after the answer. Some gateways send only usage, and no finish reason. */
+  /** Whether a chunk with only usage followed the answer. Some gateways send this chunk, but no finish reason. */
   let isCounted = false
   /** Whether an answer followed the reasoning, so that the reasoning is complete. */
   let isReasoned = false
@@ -367,7 +367,7 @@ function contentPart(part: unknown): ReplyPart[] {
   return typeof refusal === 'string' ? refusalPart(refusal) : [replyPart.other(raw)]
 }
 
-/** Reads content parts. A thought separates texts, even if the thought is not stored. */
+/** Reads content parts, and joins adjacent texts. A thought between texts keeps them apart, even if not stored. */
 function contentParts(content: readonly unknown[]): ReplyPart[] {
   const parts = content.flatMap((part) =>
     isThinking(objectOf(part)) ? [null, ...contentPart(part)] : contentPart(part),

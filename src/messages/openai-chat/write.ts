@@ -122,7 +122,7 @@ function reasoningIn(value: JsonObject, message: AssistantMessage, options: Writ
   return typeof value[field] === 'string' ? value : (reasoningFields(message)[field] ?? null)
 }
 
-/** Renames calls in reasoning. Reasoning can contain the next call's id, and the server refuses an unknown id. */
+/** Replaces call ids in reasoning with the ids in the request, because the server refuses an unknown id. */
 function withCallIds(value: JsonObject, calls: readonly Call[]): JsonObject {
   const details = value['reasoning_details'] as JsonObject[] | undefined
   const renamed = calls.filter(({ id, source }) => id !== source.id)

@@ -10,7 +10,7 @@ export const MAX_PAGE_BYTES = 8 * 2 ** 20
 
 const READ_FIRST = 8
 
-/** Reads items by id; null for an unknown id. @throws HttpProblem 413 if several items exceed a page. */
+/** Reads items by id; null for an unknown id. @throws HttpProblem 413 if the items together exceed a page. */
 export async function readByIds<T extends object>(
   ids: readonly string[],
   what: string,

@@ -89,9 +89,9 @@ export class KnownLog implements AppendContext {
   readonly row: LogRow
   readonly timeZone: string | null
   tip: LogTip
-  /** Number of events in the text index. */
+  /** Number of the log's events that the text index has. */
   textVersion: number
-  /** Whether searches find all events. */
+  /** Whether searches find all lines of the log. Not used if times decrease (see `IN_ORDER`). */
   isSearchable: boolean
   lease: AppendContext['lease'] = null
   readonly #reads: ReturnType<typeof eventReads>

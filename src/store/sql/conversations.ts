@@ -300,7 +300,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return rows.map(leaseOf)
   }
 
-  /** Saves parts. A complete snapshot begins a new generation, so parts of two snapshots are never mixed. */
+  /** Saves parts of a snapshot. A complete snapshot gets a new generation, so that two snapshots are never mixed. */
   function* saveSnapshot(
     conversationId: string,
     parts: readonly SnapshotPart[],
@@ -374,7 +374,7 @@ export function keyColumn([name, value]: ListKey):
   return column === undefined ? null : [column, value === '' ? null : value]
 }
 
-/** Returns the condition that conversation `c` has a list key. For a tag, `number` identifies `c`. */
+/** Returns the condition that conversation `c` has a list key. `number`: SQL of `c`'s number, to find its tags. */
 export function keyCondition(d: Dialect, key: ListKey, number: string): Statement {
   const column = keyColumn(key)
   if (column === null)

@@ -179,8 +179,8 @@ export function eventReads(d: Dialect) {
 
   /**
    * Returns what to read for a query; null for an unknown conversation or leaf. `parts`: the path's segments,
-   * the leaf's first; null for all events. `path`: the segments if the path's events must be found among all
-   * events; otherwise null.
+   * the leaf's first; null for all events. `path`: the segments if all branches must be
+   * read to find the path's events; otherwise null.
    */
   function* walkOf(query: WalkQuery, isCount = false) {
     const { conversationId, kinds, source, text, descending } = query
@@ -250,7 +250,7 @@ export function eventReads(d: Dialect) {
       .slice(0, limit)
   }
 
-  /** Finds a path's events in a log where a time is earlier than the time before it. Reads all branches. */
+  /** Finds a path's events in a log whose times decrease somewhere. Reads the events of all branches. */
   function* findOnPath(
     query: WalkQuery,
     segments: readonly SegmentRow[],
@@ -287,7 +287,7 @@ export function eventReads(d: Dialect) {
     return sum
   }
 
-  /** Returns bounds by position, for a search in a log whose times never decrease. O(log² length). */
+  /** Converts bounds by time to bounds by position, for a log whose times never decrease. O(log² length). */
   function* positioned(form: RangeForm, length: number, { low, high }: Bounds): Work<Bounds> {
     if (form.isByKind) return { low, high }
     const since = low.time === EARLIEST ? 0 : yield* positionAt(form.log, length, low.time)

@@ -63,7 +63,7 @@ export function sqlStore(engine: Engine, adapter: Adapter): DisposableStore {
     texts === null || adapter.texts === null || adapter.index === null
       ? null
       : new TextIndexer(texts, adapter.texts.maintain, adapter.index)
-  /** Runs a read with checked arguments, so that an invalid call does not open the database. */
+  /** Runs a read. The caller has checked the arguments, so that an invalid call does not open the database. */
   const read = <A extends readonly unknown[], T>(work: (...input: A) => Work<T>, ...input: A): Promise<T> => {
     indexer?.start()
     return engine.read(() => work(...input))
