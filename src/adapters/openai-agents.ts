@@ -203,7 +203,10 @@ function isJson(value: unknown, above: readonly unknown[] = []): boolean {
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** Returns HEAD before the first replaced item's segment, and the segment's earlier items followed by `items`. */
+/**
+ * Replaces the last `count` items. Returns the HEAD to move to, and the items to append there. These include the
+ * earlier items of the first replaced item's segment, because a segment can only be removed whole.
+ */
 function replaceLast(
   history: readonly Segment[],
   count: number,

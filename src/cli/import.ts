@@ -284,7 +284,7 @@ const BATCH = 200
 /** A file that begins with this many lines, none of which is an event, is rejected as another kind of file. */
 const HOPELESS = 1000
 
-/** Yields batches. Reads an event before the first batch, so that a file of another kind creates nothing. */
+/** Yields batches of facts. Finds an event before the first batch, so a file of another kind creates nothing. */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
   report: ImportReport,
@@ -409,12 +409,12 @@ const newReport = (file: string, form: Source['form'], { id, notes }: Plan) => (
   form,
   conversation: id,
   created: false,
-  /** Events in the file, with quarantined lines but without transient events. */
+  /** Number of events in the file, including quarantined lines, but not transient events. */
   events: 0,
   added: 0,
-  /** Events that the database already had. */
+  /** Number of events that the database already had. */
   present: 0,
-  /** Transient events, which no store keeps. */
+  /** Number of transient events in the file, which are not imported because no store keeps them. */
   skipped: 0,
   ...newProblems(),
   repairs: new Map<keyof typeof REPAIRS, Tally>(),

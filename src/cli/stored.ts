@@ -208,7 +208,7 @@ export async function eraseEvent({ options }: RequestOf<'erase'>, page: Page): P
   })
 }
 
-/** Sends a request to a service over the store. @throws FileError for an error response. */
+/** Creates a service on the store, and sends it a request. @throws FileError for an error response. */
 async function post<T>(store: Store, path: string, body: object): Promise<T> {
   const engine = createEngine({ store })
   const { createService } = await import('../service/index.ts')

@@ -67,7 +67,7 @@ async function openNode(
   return { id, title, actionId, state, children: [] }
 }
 
-/** A subagent may be deleted at any time. */
+/** Handles a rejected promise: returns null if the subagent was deleted, which may happen at any time. */
 const ifDeleted = nullOn('unknown_conversation')
 
 /** An item of a subscription, with its conversation. */
@@ -119,7 +119,7 @@ export async function* subscribeTree(
     followed.set(id, added)
     pull(added)
   }
-  /** Subscribes to the subagents whose calls were delivered, or are not in the log. */
+  /** Subscribes to the subagents whose call was delivered from the parent's log, or is not in this log. */
   const findChildren = async ({ id, depth, actions }: Followed): Promise<void> => {
     const children = await context.children(id).catch(ifDeleted)
     for (const child of children ?? []) {

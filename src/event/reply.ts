@@ -30,7 +30,7 @@ export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(
  * no record if the first event's `after` is true. Logs of other producers have no records.
  */
 export interface ReplyRecord {
-  /** Id of HEAD when the model was called; true if it is this event's parent; null if HEAD was empty. */
+  /** Id of HEAD when the model was called; true if this HEAD is the event's parent; null if HEAD was empty. */
   readonly after?: string | true | null
   readonly grammar?: GrammarName
   readonly model?: string
@@ -93,9 +93,9 @@ export function replyOf(event: Event): ReplyRecord | null {
 }
 
 /**
- * Records `after`, the id of HEAD when the model was called, in those events of an append that have no record
- * of it yet (D20). If `after` equals `head`, which becomes the first event's parent, the first event records
- * true. The other tool calls of its reply then record nothing. O(events).
+ * Records `after`, the id of HEAD when the model was called, in the events of an append (D20). An event that
+ * already has such a record keeps it. `head` becomes the parent of the first event. If `after` equals `head`,
+ * the first event records true, and the other tool calls of its reply record nothing. O(events).
  */
 export function recordRequestHead(
   events: readonly Event[],

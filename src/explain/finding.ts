@@ -32,7 +32,7 @@ export type FindingKind = (typeof FINDING_KINDS)[number]
 
 /** A problem or a notable fact of a conversation. */
 export interface Finding {
-  /** Kind and position of the finding. The key is stable for a log. */
+  /** Kind and position of the finding. The same log always produces the same keys. */
   readonly key: string
   readonly kind: FindingKind
   readonly severity: Severity

@@ -27,7 +27,7 @@ export const resultDigest = ({ call, pieces, isError }: Result): Digest =>
 export interface WriteOptions {
   /** The request's tools. A reply requested with other tools loses its signed parts. Default: not checked. */
   readonly tools?: readonly object[]
-  /** @internal A recorded digest of the request's tools, where their list is not known. */
+  /** @internal Digest of the request's tools, for a caller that has only this recorded digest and not the tools. */
   readonly toolDigest?: string
   /**
    * Lifetime of the Anthropic request's own `cache_control`, which counts as one of at most 4 breakpoints.
@@ -70,8 +70,8 @@ export interface WriteOptions {
   /** Called for each reply that loses its signed parts. `omitted` has the reason. */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
-   * Whether replies are compared with their records. `false` sends all signed parts, for models that do not
-   * bind reasoning to its prefix. Default: true.
+   * Whether a reply's signed parts are sent only if its record matches the request. `false` sends all signed
+   * parts, for models that do not bind reasoning to its prefix. Default: true.
    */
   readonly prove?: boolean
 }
@@ -149,9 +149,7 @@ export function modelName(model: unknown): string | null {
   return typeof name === 'string' ? name : null
 }
 
-/**
- * Removes a date at the end, because a provider may return `name` as `name-2026-11-25` or `name-20261125`.
- */
+/** Removes a date from a model's name: providers may return `name` as `name-2026-11-25` or `name-20261125`. */
 export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
 
 /** Returns the name under which a reply's model was requested; null if the record has no name. */

@@ -46,7 +46,7 @@ interface Point {
 /** Maximum number of cached requests with the same first message. They differ in options or grammar. */
 const MAX_REQUESTS = 4
 
-/** Number of latest points that are all kept. Earlier points are kept at least `SPACING` messages apart. */
+/** The cache keeps this many latest points. It keeps earlier points only if they are `SPACING` messages apart. */
 const RECENT_POINTS = 8
 const SPACING = 64
 

@@ -141,9 +141,7 @@ export interface DeltaField {
   readonly to: string
   /** `text`, `json`: pieces are joined. `list`: a piece is an item. `value`: a piece is the whole field. */
   readonly as: 'text' | 'json' | 'list' | 'value'
-  /**
-   * Whether the field is dropped if the block did not end, because half a signature, for example, is invalid.
-   */
+  /** Whether the field is dropped if the block did not end. For example, half a signature is invalid. */
   readonly onlyWhole?: true
   /** The delta's `type`, if the provider's deltas have one. */
   readonly type?: string

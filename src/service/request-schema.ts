@@ -329,7 +329,7 @@ const extensionPage = z.object({
 const areUnique = (pages: readonly z.output<typeof extensionPage>[]): boolean =>
   (['id', 'path'] as const).every((key) => new Set(pages.map((page) => page[key])).size === pages.length)
 
-/** `canvas-extension.json`. Fields that are not listed here are ignored. */
+/** Checks the file `canvas-extension.json`. Fields that are not listed here are ignored. */
 export const canvasManifest = bodyOf(
   z.object({
     schema_version: z.literal(1),

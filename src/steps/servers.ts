@@ -10,8 +10,8 @@ type Dialect = Pick<
 const NINE = /^[a-zA-Z0-9]{9}$/
 
 /**
- * Returns a function that converts an id to nine letters and digits. An id that has this form already is
- * unchanged; any other id is hashed. O(1) amortised.
+ * Returns a function that converts an id to nine letters and digits. An id of this form is unchanged, unless it
+ * was already returned; any other id is hashed. O(1) amortised.
  */
 function nineCharacterIds(): (logId: string) => string {
   const used = new Set<string>()

@@ -178,7 +178,7 @@ export const tool = <Output>(
   },
 ): StepTool => definition as unknown as StepTool
 
-/** Returns the arguments that hooks, policies and users saw. An argument named `kind` is only in `tool_call`. */
+/** Returns the arguments that hooks, policies and users saw. `action.kind` is no argument; `tool_call` may have one. */
 function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
   const parsed = readArguments(tool_call.arguments) ?? {}
@@ -262,7 +262,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   }
 }
 
-/** Merges the alternatives of a schema into one object schema. A repeated `$ref` adds only its required fields. */
+/** Merges a schema's alternatives into one object schema. If a `$ref` repeats, only its `required` is added again. */
 function uniteAlternatives(
   schema: JsonObject,
   root = schema,

@@ -90,7 +90,7 @@ export interface Flow {
   /** Whether a thinking loop is open after the units; null if the units do not change this. */
   readonly loop: boolean | null
   readonly paused: boolean | null
-  /** If n calls of the provider's tools lack results before the units, max(`floor`, n + `added`) do after them. */
+  /** Number of calls of the provider's tools without results: n before the units, max(`floor`, n + `added`) after. */
   readonly floor: number
   readonly added: number
   /**
@@ -210,7 +210,7 @@ export function indexOfUnit(units: Units, order: UnitOrder): number {
   return index
 }
 
-/** Returns the first index that at least `events` view events precede, else the length. O(log n). */
+/** Returns the first index with at least `events` view events before it, else the length. O(log n). */
 export function indexAfter(units: Units, events: number): number {
   let index = 0
   let rest = events

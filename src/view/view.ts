@@ -13,7 +13,7 @@ import { eventCount, indexOfUnit, isDerived, isPending, stretchStarts, unitEvent
 export interface View {
   /** All units. A pending batch is at the index where it will appear. */
   readonly units: Units
-  /** Number of events in the view; those of pending batches do not count (U4). */
+  /** Number of events in the view. Events of pending batches are not counted (U4). */
   readonly length: number
   /** Whether a CondensationRequest waits for its Condensation (U7). */
   readonly unhandledCondensationRequest: boolean

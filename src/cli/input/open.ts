@@ -172,7 +172,7 @@ async function begin(source: AsyncIterable<Buffer>): Promise<Begun> {
 
 const firstLine = ({ read }: Begun): string => trimmed(read).toString('latin1').split('\n', 1)[0] ?? ''
 
-/** Maximum bytes of a document, which becomes one string. A longer text is read as lines. */
+/** Maximum bytes of a text that is read at once. A longer `.json` file is rejected; a longer text is read as lines. */
 const MAX_DOCUMENT_BYTES = 1 << 28
 
 async function readOn({ read, rest }: Begun, isEnough: (chunk: Buffer) => boolean): Promise<Begun> {
@@ -336,7 +336,7 @@ async function* readEvents(
     yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
-/** Returns a folder's possible session files, sorted by path; null for none, or for a conversation's folder. */
+/** Returns a folder's possible session files, sorted by path; null if it has none, or is a conversation's folder. */
 export async function sessionFilesIn(name: string) {
   const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
   const isConversation = entries.some(
@@ -353,7 +353,7 @@ export async function sessionFilesIn(name: string) {
   })
 }
 
-/** Finds a Codex rollout by id: in `sessions` and `archived_sessions` around the file `other`, or else next to it. */
+/** Finds a Codex rollout by id: in `sessions` and `archived_sessions` if `other` is in either, else next to `other`. */
 export async function findRollout(other: string, id: string): Promise<string | null> {
   const folder = dirname(resolve(other))
   const home = /^(.*[\\/])(?:archived_)?sessions(?=[\\/]|$)/.exec(folder)?.[1]

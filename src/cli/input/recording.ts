@@ -209,7 +209,7 @@ export interface Recording extends Readonly<Problems> {
   readonly session: Session | null
   readonly state: State
   readonly loaded: readonly Loaded[]
-  /** The line number of each position of the log; for a database the position plus 1. */
+  /** Line number in the input of the fact at each log position; for a database, the position plus 1. */
   readonly lines: readonly number[]
 }
 

@@ -18,7 +18,7 @@ const MAX_FILES = 65_535
 /** Maximum unpacked bytes of a zip, because all its files are in memory together. */
 const MAX_BYTES = 1 << 30
 
-/** Bytes that are added to the size of each file, because even an empty file needs memory. */
+/** Bytes counted for each file in addition to its size, because even an empty file needs memory. */
 const BYTES_PER_FILE = 64
 
 /** Unpacks the needed files into memory. @throws FileError for a damaged zip, or one that is too large. */

@@ -106,7 +106,7 @@ interface Turns {
   readonly turn: number
 }
 
-/** Takes steps in short turns, and reports the last step of each turn. Returns a function that stops the work. */
+/** Runs a generator in short turns, and reports the last step of each turn. Returns a function that stops it. */
 export function inTurns<Step, Result>(
   steps: Generator<Step, Result>,
   { after = 0, turn }: Turns,

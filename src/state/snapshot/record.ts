@@ -40,7 +40,7 @@ type UnitRecord =
 export interface StateRecord {
   readonly conversationId: string
   readonly length: number
-  /** Number of positions in a complete chunk. `seals` has the seals of all chunks. */
+  /** Number of log positions in a complete chunk of the log. `seals` has the seals of all chunks. */
   readonly size: number
   readonly seals: readonly Seal[]
   /** Creation time, which distinguishes the log from an earlier log with the same id. Empty if unknown. */
