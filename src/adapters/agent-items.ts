@@ -1,4 +1,4 @@
-/** Converts items of the OpenAI Agents SDK to events that keep them. Converts other writers' events to items. */
+/** Converts items of the OpenAI Agents SDK to events that contain these items, and events without items to items. */
 
 import type { AgentInputItem } from '@openai/agents-core'
 import { isObject, without } from '../event/json.ts'
@@ -98,7 +98,7 @@ function openField(event: Event): JsonObject | null {
   return isObject(value) ? value : null
 }
 
-/** Returns the items from which an event was made; null for an event of another writer. */
+/** Returns the items from which an event was made; null if it was not made from items. */
 export function itemsIn(event: Event): readonly AgentInputItem[] | null {
   const items = openField(event)?.[ITEMS]
   return Array.isArray(items) ? (decode(items) as readonly AgentInputItem[]) : null
@@ -122,7 +122,7 @@ function decode(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, decode(entry)]))
 }
 
-/** Returns the messages of other writers' events as items, without system prompts and reasoning. */
+/** Converts events that were not made from items to items, without system prompts and reasoning. */
 export function itemsOfEvents(events: readonly Event[]): readonly AgentInputItem[] {
   const state = replay(
     events.map((event) => without(event as object as JsonObject, 'parent_id') as object as Event),

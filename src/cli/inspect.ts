@@ -101,7 +101,7 @@ interface Log extends Pick<Recording, 'loaded' | 'lines' | 'session'> {
   readonly state: State | null
 }
 
-/** Returns the page's form of a log. `redact` masks secrets in all of it, including the title and the notes. */
+/** Returns a log in the page's format. `redact` masks secrets in all of it, including the title and the notes. */
 function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const conversationId = head.conversation
   const notes = (log.session?.notes ?? []).map(

@@ -10,7 +10,7 @@ import { briefOwner, RUN } from './run/lease.ts'
 import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
 import type { Stamp } from './stamp.ts'
 
-/** Tags of child conversations. Forks also have a parent, but not these tags. */
+/** Tags that distinguish child conversations from forks, which also have a parent. */
 export const CHILD_TAGS = { subagent: 'true' }
 
 /** How conversations are deleted. */
@@ -29,7 +29,7 @@ export interface DeletionReport {
   readonly events: number
   readonly snapshots: number
   readonly leases: number
-  /** Number of deleted items of the store: those through which processes shared streamed replies. */
+  /** Number of deleted store items through which processes shared the conversations' streamed replies. */
   readonly items: number
   /** Whether more conversations match than `limit` allowed. */
   readonly more: boolean

@@ -69,7 +69,7 @@ interface Level {
   position: string | number
 }
 
-/** Returns what parsing lost. For most lines, a fast test of a pattern and of the number of names suffices. */
+/** Reports duplicate keys and inexact numbers. For most lines, a pattern and a count of the names exclude both. */
 function lossesOf(text: string, value: object): readonly Issue[] {
   return SUSPECT.test(text) || keysIn(text) !== countKeys(value) ? scan(text) : NO_ISSUES
 }

@@ -19,7 +19,7 @@ export interface LogWarning {
   readonly message: string
 }
 
-/** Order of a unit in its view, for searching. A view is sorted by `rank`, then by `first`, then by `tie`. */
+/** Sort keys of a unit, for searching its view: a view is sorted by `rank`, then by `first`, then by `tie`. */
 export interface UnitOrder {
   /**
    * Position of the unit's first event. A derived summary (U6), and a unit inserted before the view's end, have

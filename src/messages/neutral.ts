@@ -129,7 +129,7 @@ type CachedOptions = MessageOptions & {
   readonly cache?: RequestCache
 }
 
-/** Returns the prompt at the start of the request: the latest one, or with `append` the view's first one. */
+/** Returns the system prompt that begins the request: the latest; with `system: 'append'`, the view's first. */
 export function promptOf({ branch }: State, { system }: MessageOptions): ViewItem | null {
   if (system !== 'append' || branch.systemPrompt === null) return branch.systemPrompt
   for (const unit of branch.view.units)

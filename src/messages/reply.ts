@@ -230,8 +230,8 @@ function ownOf(
 }
 
 /**
- * Maximum number of calls in a reply whose record has `cuts`. A reply with more calls is written without its
- * signed parts when HEAD is between its calls.
+ * Maximum number of calls in a reply whose record has `cuts`. While HEAD is between two calls of a longer reply,
+ * its signed parts are not sent, because its record has no digest of the reply up to HEAD.
  */
 const MAX_CUTS = 100
 
@@ -500,7 +500,7 @@ export const replyPart = {
   }),
 }
 
-/** Property that has the outcome of an incomplete stream. It is a symbol, because JSON cannot contain symbols. */
+/** Property with the outcome of an incomplete stream. It is a symbol, so a provider's JSON cannot contain it. */
 export const BROKEN = Symbol('broken')
 
 /** Returns a reader of replies. A response in which all `fields` are missing or empty is read as an error. */
@@ -629,7 +629,7 @@ function messageOf(
   }
 }
 
-/** Writers make ids legal; here ids only have to be present and unique. */
+/** Any id is legal if it is present and unique: request writers replace ids that a provider does not accept. */
 const ANY_ID = { illegal: /(?!)/gu, maxLength: Infinity }
 
 function reasonAgainst(

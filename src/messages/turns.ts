@@ -55,8 +55,8 @@ export interface TurnReader {
 
 /**
  * Returns a reader of turns. Each call has exactly one result: a result without a call is left out, and a
- * call without a result gets an error. A fixed user turn is added after a reply without calls if no user
- * message follows the reply. After a paused reply, it is added only if the next reply begins a new turn. No
+ * call without a result gets an error. A user turn with a fixed text is added after a reply without calls if
+ * no user message follows. After a paused reply, it is added only if the next reply begins a new turn. No
  * later message changes the turns before a reply, so the reply's prefix stays the same. O(content).
  */
 export function turnReader(

@@ -24,7 +24,7 @@ const USER = /^(\s*[a-z][\w+.-]*:\/\/)[^/?#]*@/i
 const URL_LIKE = /^\s*[a-z][\w+.-]*:\/\//i
 const URLS = /(?<![\w+.-])[a-z][\w+.-]{0,30}:\/\/[^\s"'<>]*/gi
 
-/** Whether a field is a secret, by its name. Numbers and booleans are never secrets, such as `max_token: 4096`. */
+/** Whether a field is a secret, by its name. A number or a boolean is never a secret (`max_token: 4096`). */
 export const isSecret = (name: string, value: JsonValue | undefined): boolean =>
   NAMES.test(name) &&
   value !== null &&

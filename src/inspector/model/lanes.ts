@@ -3,7 +3,7 @@ import type { State } from '../../state/state.ts'
 import { workSpans } from './calls.ts'
 
 export interface Lanes {
-  /** The column of each position; 255 for an entry without a dot, such as one outside the tree. */
+  /** The column of each position's dot; 255 for an entry without a dot, such as one outside the tree. */
   readonly column: Uint8Array
   /** For each position, a bit for each column whose line continues in the next row. */
   readonly through: Uint32Array

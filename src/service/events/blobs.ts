@@ -76,7 +76,7 @@ export const blobOperations = (store: Store): Operation[] => {
 
 const MAX_KNOWN = 10_000
 
-/** Each piece is searched together with this many characters of the previous piece. `encrypted_content` is shorter. */
+/** Characters of the previous piece that are searched again, to find an `encrypted_content` across two pieces. */
 const OVERLAP = 32
 
 /**

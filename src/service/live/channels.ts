@@ -106,7 +106,7 @@ export function sessionChannel(live: Live, id: string): Channel {
 
 const NO_START = { after_event_id: null, resend_mode: null, after_timestamp: null, after_delta: null }
 
-/** Query parameters that send stored events first. `resend_all=true` is the older name of `resend_mode=all`. */
+/** Query parameters. `resend_mode=all`, or its older name `resend_all=true`, sends stored events before new ones. */
 const COMMANDS_QUERY = {
   resend_mode: optional(oneOf(['all'])),
   resend_all: withDefault(boolean(), false),

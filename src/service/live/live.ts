@@ -17,7 +17,7 @@ import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './server-frames.ts'
 import { resumePlace, startAfter, type StartValues } from './start.ts'
 
-/** Maximum number of retries after failed reads in a row. */
+/** Maximum number of successive retries of a failed read. */
 const MAX_RETRIES = 6
 const FIRST_WAIT = 50
 

@@ -16,7 +16,7 @@ const QUEUE = 256 * 2 ** 10
 
 /**
  * Number of successive timers into which a write timeout is divided. After the event loop was blocked, only
- * one timer can expire before pending reads run.
+ * one of them can expire before the reader's pending reads run, so a blocked loop does not end the stream.
  */
 const TIMERS = 4
 

@@ -17,7 +17,7 @@ export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 /** A row of the feed. Its position never changes, so a reader remembers only the position of the last row read. */
 export interface FeedRow {
   readonly position: string
-  /** A random number. If a restore puts another row at this position, a reader sees another number. */
+  /** A random number, by which a reader notices that a restore has put another row at this position. */
   readonly witness: string
   readonly conversationId: string
   readonly change: number
@@ -25,7 +25,7 @@ export interface FeedRow {
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /** Whether the feed removed a later row with the change `deleted`. Used only in the first row of a page. */
+  /** Whether a later `deleted` row was removed, so a reader at this row must restart. Read in a page's first row. */
   readonly isBehind?: boolean
   readonly log?: number
 }
@@ -116,7 +116,7 @@ const positionOf = (shard: number, cursor: unknown): readonly bigint[] =>
     return position.split(' ').map(BigInt)
   }, [0n])
 
-/** Returns the maximum number of rows to read for a page. */
+/** Returns how many rows to read for a page: the row at `after`, `limit` rows, and one row of the next page. */
 export const rowsFor = ({ limit }: CheckedFeedQuery): number => limit + 2
 
 /** The part of a row that is on a page. */

@@ -25,7 +25,7 @@ import { isTimeZone } from './query/time-zone.ts'
 
 const MAX_PART = 2 ** 31 - 1
 
-/** Maximum bytes of a part. Some drivers receive a part as hexadecimal text, which is twice as long. */
+/** Maximum bytes of a snapshot's part. Some drivers receive it as hexadecimal text, which is twice as long. */
 const MAX_BYTES = 2 ** 27
 
 /**

@@ -18,9 +18,9 @@ import { checkOptionNames, invalidArgument } from '../../../event/check-value.ts
 import { instantIn } from '../query/time-zone.ts'
 
 /**
- * A series of entries, each the parent of the next. ConversationStateUpdateEvents cannot be HEAD. An entry
- * that can be HEAD continues its parent's lane if the log's latest entry that can be HEAD is the parent.
- * Every other entry opens a lane. So between two consecutive entries of a lane, the log has only entries
+ * A series of entries, each the parent of the next. An entry continues its parent's lane if it can be HEAD (a
+ * ConversationStateUpdateEvent cannot), and its parent is the log's latest entry that can be HEAD. Every other
+ * entry in the tree opens a lane. So between two consecutive entries of a lane, the log has only entries
  * outside the tree, and state updates, each of which has its own lane.
  */
 export interface Lane {

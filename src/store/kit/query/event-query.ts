@@ -98,7 +98,7 @@ export const eventCursor = (
   { time, seq }: EventPlace | Pick<StoredEvent, 'time' | 'seq'>,
 ): string => encodeCursor(scope, [String(time), String(seq)])
 
-/** Checks options of a read. A null `from` means the first fact, or backward the last. @throws `invalid_argument`. */
+/** Checks options of a read. A null `from` is the first fact, or the last if `backward`. @throws `invalid_argument`. */
 export function checkReadOptions(options: ReadOptions): {
   readonly from: number | null
   readonly backward: boolean

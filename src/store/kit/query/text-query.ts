@@ -242,7 +242,7 @@ export function textPlace(time: bigint, seq: number, attempt: number): bigint {
 
 /** Returns the lowest position that a text in the millisecond of `time` can have. */
 export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
-/** Returns a position above every text in the millisecond of `time`. */
+/** Returns a position higher than the positions of all texts in the millisecond of `time`. */
 export const placeBehind = (time: bigint): bigint =>
   (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MAX_WIDENED)
 

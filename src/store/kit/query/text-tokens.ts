@@ -33,7 +33,7 @@ const PIECES = new RegExp(
 const LETTERS =
   /[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|[^\p{M}\uff9e\uff9f][\p{M}\uff9e\uff9f]*|[\p{M}\uff9e\uff9f]+/gu
 
-/** Looks ahead first, because looking back from each of many combining marks would take quadratic time. */
+/** Matches word borders in an identifier. Looks ahead first: looking back from each combining mark is quadratic. */
 const WORD_BORDER = /_+|(?=\p{Lu})(?<=[\p{Ll}\p{N}]\p{M}*)|(?=\p{Lu}\p{M}*\p{Ll})(?<=\p{Lu}\p{M}*)/u
 
 const SIMPLE = /^(?:[A-Z]?[a-z0-9]*|[A-Z0-9]*)$/
@@ -73,7 +73,7 @@ const WORD_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => Number(/\w/.tes
 /** Whether a UTF-16 unit is an ASCII letter, a digit or `_`. */
 export const isWordUnit = (unit: number): boolean => WORD_UNITS[unit] === 1
 
-/** `end` defaults to `start` plus the length of `word`. */
+/** Adds the terms of a word. `end` defaults to `start` plus the length of `word`. */
 type Add = (word: string, start: number, end?: number) => void
 
 /**
@@ -140,7 +140,7 @@ function addWord(word: string, start: number, add: Add): void {
 /** If a text has at most this length, all its terms always fit into an indexed line. */
 export const MAX_PLAIN = 2 ** 16
 
-/** ASCII words that do not become one term by lower-casing alone. */
+/** Matches an ASCII word that does not become one term by lower-casing alone. */
 const COMPLEX = /\b(?![A-Z]?[a-z0-9]{1,31}\b|[A-Z0-9]{1,32}\b)\w+/g
 
 const termsOf = (text: string): string =>
