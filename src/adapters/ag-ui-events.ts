@@ -10,7 +10,7 @@ export const SHARED_STATE = 'ag_ui.state'
 
 /**
  * Returns a function that translates the chunks of one stream. A null chunk ends open parts. The ids of texts
- * and reasoning begin with the value of `to`. `parts` are the parts of the reply that the client already has.
+ * and reasoning have the prefix `to`. `parts` are the parts of the reply that the client already has.
  * Streamed messages never have event ids. With event ids, a client would keep the messages at their streamed
  * positions when the final snapshot arrives.
  */
@@ -102,7 +102,7 @@ const hasOutput = (part: UIPart): part is UIToolPart =>
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
-/** Returns AG-UI events for what a logged event contains and the streamed chunks of its reply do not. */
+/** Returns AG-UI events for the content of a logged event that was not in the streamed chunks of its reply. */
 export function eventsOfLogged(
   event: Event,
   activity: ActivityMessage | undefined,

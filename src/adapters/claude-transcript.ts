@@ -174,7 +174,7 @@ export function entriesOf(
   return entries.length === 0 ? null : entries
 }
 
-/** Returns the last of the entries from which an event was made. O(entries). */
+/** Returns the transcript entry of the event with this id; for a reply's event, the reply's last entry. O(entries). */
 function entryOf(id: string, entries: readonly SessionStoreEntry[]): SessionStoreEntry | undefined {
   const first = entries.findIndex(
     ({ uuid }) => uuid !== undefined && (id === uuid || id.startsWith(`${uuid}.`)),
@@ -187,7 +187,7 @@ function entryOf(id: string, entries: readonly SessionStoreEntry[]): SessionStor
 
 const replyIn = (entry: SessionStoreEntry | undefined): unknown => objectOf(entry?.['message'])['id']
 
-/** Returns entries for other writers' events: the messages that a model would receive, without reasoning. */
+/** Returns transcript entries for other writers' events: the messages for a model, without reasoning. */
 function entriesOfOthers(
   events: readonly Event[],
   { projectKey, sessionId }: SessionKey,

@@ -12,7 +12,7 @@ export function fail(message: string): never {
 /** An input that cannot be used. The exit code is 1, and the other inputs are still processed. */
 export class FileError extends Error {
   override readonly name = 'FileError'
-  /** Part of the `--json` contract. */
+  /** Code of the error in the output of `--json`. Scripts depend on it, so it must not change. */
   readonly code: string
   /** The file or database that cannot be used; null for the input that the command is processing. */
   readonly subject: string | null
@@ -44,7 +44,7 @@ const TOO_LONG = 'a line, or a single JSON document, has more than 536,870,888 c
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''
 
-/** Converts an error of the file system, or an error about a text that is too long, to an error about an input. */
+/** Converts an error of the file system, of decompression, or about a too long text to a `FileError`. */
 export function fromSystem(error: unknown, subject?: string): unknown {
   if (error instanceof FileError && subject !== undefined)
     return new FileError(error.code, error.message, subject)

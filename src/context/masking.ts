@@ -8,8 +8,8 @@ export interface MaskingOptions {
   /** Tokens of a request, from which the default of `stride` is derived. Default: 128,000. */
   readonly budget?: number
   /**
-   * Minimum tokens to save with one change, because each change invalidates the provider's cache and signed
-   * reasoning. Default: a quarter of the budget.
+   * Minimum number of tokens that masking more results must save, because each change of earlier messages
+   * invalidates the provider's cache and signed reasoning. Default: a quarter of the budget.
    */
   readonly stride?: number
   /** Number of the latest results that are never masked. Default: 10. */

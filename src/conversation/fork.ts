@@ -34,7 +34,7 @@ export interface ForkOptions extends Partial<
 export interface ForkPlan {
   /** Positions to copy, ascending; null for the whole log. */
   readonly positions: ReadonlySet<number> | null
-  /** The source's policy, if the copy may differ; results of calls that do not wait for confirmation; the status. */
+  /** Events to append: source's policy if the copy's may differ; errors of calls that await no confirmation; status. */
   readonly appended: readonly Event[]
   readonly status: Status
 }

@@ -87,7 +87,7 @@ export const listOf =
     judge?.list(shape, value) ??
     (Array.isArray(value) && value.length >= minimum && value.every((item) => shape(item)))
 
-/** Returns the shape of an object with any keys. Rules cannot check it: only the AI SDK uses it, without rules. */
+/** Returns the shape of an object with any keys. It ignores the judge: only the AI SDK, which has no rules, uses it. */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value): value is Record<string, T> =>

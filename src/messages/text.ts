@@ -52,8 +52,8 @@ function parseObject(text: string): JsonObject | null {
 }
 
 /**
- * Decodes arguments that a server encoded once more, as a JSON string. Returns `{}` for blank text and
- * `null`.
+ * Decodes arguments that a server encoded twice, so that their JSON is inside a JSON string. Returns `{}` for
+ * blank text and `null`.
  */
 function unwrap(text: string): string {
   if (isWhitespace(text.replace('null', ''))) return '{}'

@@ -111,7 +111,7 @@ export interface ServiceOptions {
   readonly log?: RequestLog
 }
 
-/** The names of the options that `serve` also has. */
+/** Names of the service's options that `serve` accepts, too. */
 export const SERVICE_OPTIONS = [
   'keys agent run maxRuns live controlPlane webhooks webhookDispatcher secret quota credits maxProfiles',
   'askLlm publicRedaction workspace canvasExtensions editor allowOrigins inspector version maxBodyBytes',

@@ -129,7 +129,7 @@ export interface Chain {
   boundary: Line | null
 }
 
-/** Returns a function that returns lines by id. It builds this map at its first use: most files do not need it. */
+/** Returns a function that returns a map from ids to lines. The first call builds it; most files do not need it. */
 function namedLater(lines: readonly Line[]): Chain['named'] {
   let named: Map<string, Line> | null = null
   return () => (named ??= new Map(lines.map((line) => [line.uuid ?? '', line])))
@@ -417,7 +417,7 @@ interface Passed {
   readonly head: Place | null
 }
 
-/** Follows the lines of a chain in order. Each method is O(1), amortised. */
+/** Finds the branches of a session from its lines, which must be passed in order. Each method is O(1), amortised. */
 export class Turns {
   readonly #writer: SessionWriter
   readonly #passed = new Map<string, Passed>()
@@ -457,7 +457,7 @@ export class Turns {
   }
 
   /**
-   * Ends the session at the line `leaf`, as the client did. If this line belongs to another prompt, moves HEAD
+   * Ends the session at the line `leaf`, as the client did. If its prompt is not the current prompt, moves HEAD
    * to the line's event. If the next line continues the abandoned branch, `resume` moves HEAD back.
    */
   end(leaf: string, origin: Origin): void {
@@ -600,7 +600,7 @@ function blockSize({ type, id, text, thinking }: RawObject): string | number {
   return typeof content === 'string' ? content.length : ''
 }
 
-/** Returns an exact key: only equal blocks have equal keys. Thinking also differs by its signature. */
+/** Returns an exact key: only equal blocks have equal keys. The key of thinking includes its signature. */
 function blockKey(block: RawObject): string {
   const { type, id, text, thinking, signature } = block
   if (type === 'tool_use') return `call ${stringOf(id)}`
@@ -663,8 +663,8 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 
 /**
  * Adds a summary. `boundary` is the earlier line that started the compaction, or null. Messages that the
- * compaction kept follow the summary, unless the boundary is their anchor. Then these messages precede the
- * summary. Returns the id of the last kept line, or null if none was kept.
+ * compaction kept follow the summary. However, they precede the summary if their `anchorUuid` names the
+ * boundary. Returns the id of the last kept line, or null if none was kept.
  */
 function addSummary(
   line: Line,

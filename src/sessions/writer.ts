@@ -92,7 +92,7 @@ export class SessionWriter {
   readonly hasResult: HasResult
   readonly #notes = new Map<string, { count: number; line: number }>()
   readonly #ids = new Set<string>()
-  /** The number that the next event with a repeated id gets. Stored, so that each such event costs O(1). */
+  /** For each repeated id, the suffix of its next repetition. Stored, so that each repetition costs O(1). */
   readonly #next = new Map<string, number>()
   readonly #calls = new Map<string, KnownCall>()
   /** Ids of the latest reply's calls without a result, in order, by tool. The key undefined has all the ids. */
@@ -312,8 +312,8 @@ export class SessionWriter {
   }
 
   /**
-   * Removes all events from the view except system prompts and the events in `stored`. The summary precedes
-   * or follows the kept events (`where`). If `origin.after` is specified, only events up to it are removed.
+   * Removes all events from the view except system prompts and the events whose ids are in `stored`. The
+   * summary precedes or follows these (`where`). With `origin.after`, only events up to it are removed.
    */
   condense(
     stored: ReadonlySet<string>,

@@ -29,7 +29,7 @@ function characterAt(index: number): string {
   return String.fromCodePoint(index < 0xd800 ? index : index + SURROGATES)
 }
 
-/** Returns a character's index, so that fast-check can shrink values that it did not generate. */
+/** The inverse of `characterAt`. With it, fast-check can shrink characters that it did not generate. */
 function indexOf(value: unknown): number {
   const code = typeof value === 'string' ? (value.codePointAt(0) ?? 0xd800) : 0xd800
   const index = code < 0xd800 ? code : code - SURROGATES

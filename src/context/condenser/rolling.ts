@@ -77,7 +77,7 @@ export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promi
 /** Options of `rollingCondenser`. */
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
-  /** Maximum retries of a failed or overlong summary. Each retry halves maximum input and output. Default: 3. */
+  /** Maximum retries of a failed or overlong summary. Each retry halves the limits of input and output. Default: 3. */
   readonly retries?: number
 }
 

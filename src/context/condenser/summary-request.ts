@@ -26,10 +26,10 @@ export interface SummaryRequest {
 
 /** Maximum input of the summariser, per event and in all, in UTF-16 units. Each retry halves both. */
 export interface SummaryBudget {
-  /** Maximum for one event; a longer text loses its middle. Default: 10,000. */
+  /** Maximum length of one event's text. The middle of a longer text is removed. Default: 10,000. */
   readonly eventBudget?: number
   /**
-   * Maximum for all events together; the previous summary does not count. The longest texts are cut first.
+   * Maximum length of all events' texts together, without the previous summary. The longest texts are cut first.
    * Default: 400,000.
    */
   readonly totalBudget?: number

@@ -194,15 +194,15 @@ export function secretFields(names: readonly string[]): IsSecretField {
   }
 }
 
-/** Divides a property name into parts. A mask becomes the part `0`, which no secret field's name has. */
+/** Divides a property name into parts. A mask in it becomes the part `0`, which no secret field's name has. */
 const nameParts = (key: string): string[] =>
   (unmasked(key).match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lm}]+|\d+/gu) ?? []).map((word) =>
     word.toLowerCase(),
   )
 
 /**
- * If one of these parts precedes `token`, as in `pageToken`, the value is a cursor. Agents must send cursors
- * back.
+ * If one of these parts precedes `token`, as in `pageToken`, the value is a cursor. It is not masked, because
+ * agents must send cursors back.
  */
 const POSITIONS: ReadonlySet<string> = new Set(['page', 'next', 'continuation', 'pagination', 'sync'])
 

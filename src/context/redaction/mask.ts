@@ -41,7 +41,7 @@ export const unmasked = (text: string): string =>
 
 export const maskObject = (mask: string): string => JSON.stringify({ redacted: mask })
 
-/** Whether a text is part of the fixed text of masks. Such a secret would still be readable in each mask. */
+/** Whether masks contain this text, as in `redacted`. A secret with this text would be readable in its mask. */
 export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 

@@ -5,8 +5,8 @@ import { isMask, keyNumbers, maskObject } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
 
 /**
- * Maximum number of rounds before the whole text is masked. A text may need several rounds, because a mask
- * can create a new match.
+ * Maximum number of times that a text is searched for secrets. Each search may find a match that an earlier
+ * mask created. If the last search still finds one, the whole text is masked.
  */
 export const MAX_ROUNDS = 4
 

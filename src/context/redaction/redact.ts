@@ -128,11 +128,11 @@ type Treatment =
   /** Any JSON, and fields that no table lists. */
   | 'open'
   | 'keep'
-  /** Kept if it is an instant, else `open`. */
+  /** Kept if it is a valid timestamp, else treated as `open`. */
   | 'time'
-  /** Kept if it is the name of a known tool, else `open`. */
+  /** Kept if it is the name of a built-in tool, else treated as `open`. */
   | 'name'
-  /** JSON text that stays JSON. */
+  /** JSON text, redacted so that it stays valid JSON. */
   | 'arguments'
   /** Encrypted text: kept, or null if it contains a literal secret. */
   | 'sealed'
@@ -220,7 +220,7 @@ const OPEN_FIELDS = [
 /** A field of an event. If the tables below lack a field, the code does not compile. */
 type EventField = { [K in EventKind]: keyof EventOf<K> }[EventKind]
 
-/** Fields that stay: ids, references, enums and numbers. */
+/** Fields that are never masked: ids, references, enums and numbers. */
 // oxfmt-ignore
 const KEPT_FIELDS = [
   'kind', 'id', 'parent_id', 'source', 'action_id', 'message_id', 'tool_call_id', 'llm_response_id',
@@ -247,7 +247,7 @@ const OTHER_FIELDS: { readonly [F in Exclude<EventField, ListedField>]: Treatmen
   tools: TOOL,
 }
 
-/** A field has the same meaning in all kinds of events. */
+/** One table for all kinds of events, because a field has the same meaning in all kinds. */
 const EVENT: Treatments = { ...all('open', OPEN_FIELDS), ...all('keep', KEPT_FIELDS), ...OTHER_FIELDS }
 
 const UPDATES: ReadonlyMap<string, Treatments> = new Map(

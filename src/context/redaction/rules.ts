@@ -33,9 +33,9 @@ export interface RedactionOptions {
 /** Compiled rules, for any number of events. */
 export interface RedactionRules {
   readonly mask: Masker
-  /** @internal finds everything */
+  /** @internal find secrets of all kinds */
   readonly finders: readonly Finder[]
-  /** @internal finds only literal secrets, in bytes and in sealed texts */
+  /** @internal find only literal secrets; used for the bytes of files and for encrypted texts */
   readonly literalFinders: readonly Finder[]
   /** @internal */
   readonly isSecretField: IsSecretField
@@ -82,7 +82,7 @@ function checkList(name: string, list: unknown, what: string, isItem: (item: unk
   if (index !== -1) throw invalid(`\`${name}[${index}]\` must be ${what}.`)
 }
 
-/** Returns a secret trimmed. The message of an error must not quote it. */
+/** Trims a secret. Throws if it is too short, or cannot be masked; the error message must not quote the secret. */
 function checkSecret(text: string, index: number): string {
   const secret = text.trim()
   if (secret.length < MIN_SECRET)

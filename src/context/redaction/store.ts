@@ -54,7 +54,7 @@ export function redactingStore(store: Store, rules: RedactionRules): Store {
   }
 }
 
-/** Methods that are passed on unchanged. */
+/** Store methods that the redacting store does not change. */
 // oxfmt-ignore
 const UNCHANGED = [
   'read', 'get', 'getMany', 'readBlob', 'auditBlobs', 'search', 'count', 'searchText', 'textIndex',

@@ -42,7 +42,7 @@ export class ColumnarLog {
     return (leaf[seq % LEAF] ??= this.#make(this, seq))
   }
 
-  /** Returns a vector's block: the entries from `start`, a multiple of 32, to the next multiple or the end. O(1). */
+  /** Returns the block of up to 32 entries that begins at `start`, which must be a multiple of 32. O(1). */
   leaf(start: number): readonly Entry[] {
     const end = Math.min(start + LEAF, this.length)
     for (let seq = start; seq < end; seq += 1) this.entry(seq)
@@ -60,7 +60,7 @@ export class ColumnarLog {
     return chunk.canBeHead(seq) ? seq : chunk.above(seq)
   }
 
-  /** Reports each position that can be HEAD, with its nearest ancestor that can be HEAD, or -1. O(length). */
+  /** Reports which of the first `length` entries can be HEAD, each with its nearest such ancestor, or -1. O(length). */
   eachPossibleHead(length: number, report: (seq: number, above: number) => void): void {
     for (const chunk of this.chunks) {
       const end = Math.min(chunk.first + chunk.count, length)
@@ -75,7 +75,7 @@ export class ColumnarLog {
     return this.chunks.flatMap((chunk) => chunk.allWarnings().filter((report) => report.seq < length))
   }
 
-  /** Positions of dropped results (U3) on the path of `seq`, in log order. O(path), or O(chunks) if none. */
+  /** Returns the positions of dropped results (U3) on the path of `seq`, in log order. O(path); O(chunks) if none. */
   droppedOn(seq: number): number[] {
     if (this.chunks.every((chunk) => chunk.dropCount === 0)) return []
     const positions: number[] = []

@@ -38,7 +38,7 @@ export class Times {
   readonly #starts: Int32Array
   readonly #lengths: Uint8Array
   readonly #text: Uint8Array
-  /** The end of the last lookup. A later lookup in the same group continues there. */
+  /** Where the last lookup ended. The next lookup continues there if it needs a later timestamp of the same 16. */
   #last = { next: -1, start: 0, text: '' }
 
   constructor(count: number, index: Uint8Array, text: Uint8Array) {

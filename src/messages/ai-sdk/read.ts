@@ -216,7 +216,7 @@ const DELTAS: DeltaFields = {
   citations: { to: 'citations', as: 'value' },
 }
 
-/** Whether the SDK itself made a `finish-step`: the provider's stream had neither a stop reason nor counts. */
+/** Whether the SDK made a `finish-step` itself: the provider sent neither a stop reason nor token counts. */
 const isMade = (end: RawObject): boolean =>
   /^(?:other|unknown)$/.test(reasonOf(end)) && !Object.values(objectOf(end['usage'])).some(Number.isFinite)
 

@@ -159,7 +159,7 @@ const blockOf = /* @__PURE__ */ blockWriter<AiSdkPart>(
       : { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } },
 )
 
-/** Writes a piece of a result. Web images are in a user message: in a result they would need URL objects. */
+/** Writes a piece of a result. Web images, which need URL objects in a result, are in a user message instead. */
 const resultPart = (piece: Piece): AiSdkResultPart =>
   piece.type === 'image' && piece.image.from === 'web'
     ? { type: 'text', text: piece.image.url }

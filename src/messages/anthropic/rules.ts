@@ -73,7 +73,7 @@ export const serverRules: Rules<View> = {
   ],
 }
 
-/** Finds broken pairs. A user message that has only results of client tools does not end a reply. */
+/** Finds server tool calls without a result, and the reverse. A message of only client results may be between them. */
 function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
   const out: (Finding & { readonly half: 'call' | 'result' })[] = []
   let open = new Map<string, string>()

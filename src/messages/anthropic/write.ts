@@ -219,8 +219,8 @@ function timeOf(piece: Piece): CacheTime | null {
 type Cite = (block: AnthropicBlock) => AnthropicBlock
 
 /**
- * Enables citations for all documents of a request or for none, as the provider requires. The first document
- * decides, so that a longer history changes no earlier block. O(1) per block.
+ * Enables citations for all documents of a request or for none, as the provider requires. All documents
+ * have the setting of the first one, so that a longer history changes no earlier block. O(1) per block.
  */
 const citing =
   (state: AnthropicState): Cite =>

@@ -20,7 +20,7 @@ export interface DriveOptions {
   /** Starts a server for one case. */
   start(one: DriveCase): Promise<DrivenServer>
   readonly lacks?: DriveLacks
-  /** The tool that the model calls, with its text argument. Default: `touch` with a `key`. */
+  /** Names of the tool that the model calls, and of its text argument. Default: `touch` and `key`. */
   readonly tool?: Pick<DriveTool, 'name' | 'argument'>
   /** Number of cases. Default: 100. */
   readonly numRuns?: number
@@ -167,7 +167,7 @@ const WEIGHTS = {
 /** One random command that `driveServer` sends. */
 interface DriveCommand {
   readonly do: keyof typeof WEIGHTS
-  /** Index of the conversation, 0 for the latest. */
+  /** Which conversation receives the command: 0 for the latest, 1 for the one before, and so on. */
   readonly on: number
   readonly n: number
   readonly turns: number
@@ -283,7 +283,7 @@ class Driver {
     })
   }
 
-  /** Adds the commands to the error of a broken law. */
+  /** Calls `work`. If it throws because a law is broken, adds the commands so far to the error. */
   async #traced(work: () => Promise<void>): Promise<void> {
     try {
       await work()
@@ -498,7 +498,7 @@ async function checkAll(driver: Driver): Promise<void> {
   checkCalls(driver, logs)
 }
 
-/** Returns the violated law: M12 for signed blocks, else the law of the grammar. */
+/** Returns the law that the refused request violates: M12 if it changed a signed block, else the grammar's law. */
 function lawOfRefusal(requests: readonly ProviderRequest[]): string {
   const request = requests.find(({ refused }) => refused.length > 0)
   if (request === undefined || request.refused[0]?.startsWith('block ') === true) return 'M12'
