@@ -41,7 +41,7 @@ export async function exportConversation({ options }: RequestOf<'export'>, page:
   return page.attempt({ ...about, name: output ?? about.name }, () => withStore(db, { write: false }, write))
 }
 
-/** Returns a source with masked secrets. Reads the log once in advance: a reply's events can be on several pages. */
+/** Returns a source with masked secrets. First reads the log to find masked replies, which can be on several pages. */
 async function redacted(store: Store, record: ConversationRecord): Promise<Source> {
   const rules = redactionRules()
   const masked = new Set<string>()

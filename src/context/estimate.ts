@@ -27,9 +27,9 @@ const PER_TOKEN = 64
 /**
  * Estimates the tokens of messages, without a tokenizer: a token is 5.5 lowercase letters or spaces, 1.6
  * capitals, digits or signs, or one East Asian character. Each message and call adds 4, each image 1,600. Any
- * other part counts as its text or as an image, whichever is more, plus 1 for each 64 characters that are not
- * text. Thinking, reasoning (even encrypted) and `parts` of replies count in full, but in `parts`, a text of
- * more than 65,536 units counts 1 for each 64. The request's tools are not counted.
+ * other part counts as its text or as an image, whichever is more, plus 1 for each 64 of its other characters.
+ * Thinking, reasoning (even encrypted) and `parts` of replies count as text. But in `parts`, a text of more than
+ * 65,536 UTF-16 units counts 1 for each 64 units. The request's tools are not counted.
  *
  * A tokenizer may count more tokens. Leave room, or pass your own counter. O(content).
  * @example

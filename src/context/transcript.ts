@@ -37,9 +37,9 @@ const FOOTER = 'This is the end of the record. The conversation continues here.'
 const CUT = '...\n'
 
 /**
- * Returns the newest messages, calls and results of HEAD's branch as text, including forgotten ones, in at
- * most `maxLength` UTF-16 units. Null if there is no text, or the marker does not fit. O(view + events that
- * fit).
+ * Returns the newest messages, calls and results of HEAD's branch as text, even those that a condensation
+ * removed, in at most `maxLength` UTF-16 units. Null if there is no text, or the marker does not fit. O(view +
+ * events that fit).
  * @throws ColloquyError `evicted` when a snapshot or `evict` left out a body that would fit;
  *   `invalid_argument` unless each length is a non-negative integer or Infinity.
  * @example
@@ -82,7 +82,7 @@ interface BlockLimits {
   readonly maxTool: number
 }
 
-/** Kinds whose bodies must not be evicted. A result's body is evicted only together with the body of its call. */
+/** Kinds whose evicted bodies cause an error. Results need no check: a result is evicted only with its call. */
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
 /** Yields the newest block first. @throws `evicted`. */

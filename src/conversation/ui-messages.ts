@@ -34,10 +34,10 @@ export interface UIStreamOptions extends UIMessagesOptions {
   readonly from?: readonly UIPart[]
   /**
    * Starts the run that makes the reply. Called once: when the stream has subscribed, or when the stream ends
-   * before it subscribes. The stream ends when the promise settles; if the promise rejects, with an error. If
-   * another run makes the reply, the stream ends with that run. Default: starts no run, but recovers a
-   * conversation whose status is `running` without a lease, as after an import; the stream ends when no run is
-   * active.
+   * before it subscribes. The stream ends when the promise settles, with an error if the promise rejects. If
+   * another run makes the reply, the stream ends with that run. Default: starts no run, and the stream ends
+   * when no run is active. The default also recovers a conversation whose status is `running` without a lease,
+   * as after an import.
    */
   readonly run?: () => Promise<unknown>
   /**

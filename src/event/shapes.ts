@@ -100,7 +100,7 @@ export interface CriticResult {
   readonly metadata?: JsonObject | null
 }
 
-/** A tool as the model saw it. `kind` is the tool's class. `action_type` is the kind of the tool's actions. */
+/** A tool as the request described it to the model. `kind` is the tool's class, `action_type` its actions' `kind`. */
 export interface ToolDefinition {
   readonly kind?: string
   readonly title?: string | null

@@ -20,7 +20,7 @@ export interface LogDocument {
   readonly parent: string | null
   /** Id of the parent's action that opened the conversation, or null. */
   readonly call: string | null
-  /** Line numbers by position; null if they are 1, 2, 3, … */
+  /** Line number of each fact in the file; null if the numbers are 1, 2, 3, … */
   readonly lines: readonly number[] | null
   readonly issues: readonly LogIssue[]
   readonly notes: readonly string[]

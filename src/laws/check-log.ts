@@ -187,7 +187,7 @@ function checkCondensation({ above, entry, before }: LogStep, report: Report): v
 
 interface Stop {
   readonly entry: Entry
-  /** Replies that began after the stop. The first one may have been requested before the stop. */
+  /** Ids of replies after the stop. One reply is allowed: the model may have been called before the stop. */
   readonly replies: Set<string>
 }
 
@@ -328,7 +328,7 @@ const endsTurn = (unit: Unit): boolean =>
 /** Maximum number of pending calls checked for one event, so that the check stays linear. */
 const MAX_PENDING = 64
 
-/** Checks P1, P4, P6 to P9, I7 for executed calls, and M7 for split replies. */
+/** Checks laws P1, P4 and P6 to P9. Checks I7 only for executed calls, and M7 only for split replies. */
 function watchCalls(report: Report, ended: boolean): LawWatch {
   const startOf = replyStarts()
   const responses = new Map<string, Entry>()
@@ -464,8 +464,8 @@ function checkDropped(
 type CallEntry = EventEntry<ActionEvent>
 
 /**
- * Checks P6, P7, that only pending calls start (P8), and that no call of a refused or filtered reply is
- * executed without an approval (I7). If the log records no starts, a result proves an execution.
+ * Checks laws P6 and P7, that only pending calls start (P8), and that no call of a refused or filtered reply
+ * is executed without an approval (I7). If the log records no starts, a result proves an execution.
  */
 function watchConsent(report: Report) {
   /** The turn in which each call started. Here, a new status, a move of HEAD or an approval begins a turn. */

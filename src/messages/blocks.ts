@@ -77,7 +77,7 @@ export function sentMore(more: JsonObject | null, accepted: Kind['more'] = {}): 
 const isAccepted = (accepted: NonNullable<Kind['more']>, field: string, value: unknown): boolean =>
   ownField(accepted, field)?.(value) === true
 
-/** False for a block with cache marks: only the writer assigns and counts them. */
+/** Whether a block is encodable and has no cache marks. Only the writer adds these marks, and counts them. */
 const isSound = (value: JsonObject): boolean => jsonOf(value)?.includes('"cache_control"') === false
 
 export function isSealed(kinds: GrammarKinds, value: JsonObject): boolean {

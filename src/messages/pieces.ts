@@ -149,7 +149,7 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/** Returns a function that writes pieces. Blocks are only copied: the grammar's table has made or checked them. */
+/** Returns a function that writes pieces. It only copies blocks, because the grammar's table made or checked them. */
 export const blockWriter =
   <Block>(text: (text: string) => Block, image: (image: Image) => Block) =>
   (piece: Piece): Block => {

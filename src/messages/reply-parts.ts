@@ -47,7 +47,7 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
   )
 }
 
-/** Returns a frozen part, else null: only frozen parts, such as the parts of a log, cannot change. */
+/** Returns a part as the key of a cache; null unless the part is frozen, as in a log, because it could change. */
 const cacheKey = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
 
 function contentDigest(part: Content): Digest {
@@ -91,7 +91,7 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
   return block !== undefined && returnable(block) !== null
 }
 
-/** Returns a thought; null if the reply is of another grammar, because some providers refuse its signatures. */
+/** Returns a readable thinking block; null for a reply of another grammar, whose signatures some providers refuse. */
 export function thoughtAt(
   { reply, thinking_blocks }: AssistantMessage,
   grammar: GrammarName,
@@ -190,7 +190,7 @@ function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef;
   })
 }
 
-/** Inserts each placeholder before the text that followed its part, and always before the first call. */
+/** Inserts each placeholder before the text that followed the replaced part, and always before the first call. */
 function withPlaceholders(
   refs: readonly PartRef[],
   others: readonly { readonly ref: OtherRef; readonly texts: number }[],

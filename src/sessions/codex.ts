@@ -73,7 +73,7 @@ export async function withCodexHistory(
   return join(records)
 }
 
-/** Whether a meta record describes the file that continues the lines before this record. */
+/** Whether a meta record begins a file that continues the preceding lines. */
 const isContinuation = ({ payload, ordinal }: CodexLine): boolean =>
   objectOf(payload['history_base'])['end_ordinal_exclusive'] === ordinal
 
@@ -93,7 +93,7 @@ function subagentOf(meta: RawObject): Session['subagent'] {
 
 interface Rollout extends Readonly<ReturnType<typeof indexRollout>> {
   readonly writer: SessionWriter
-  /** Counts of texts that only events contain, by event type and text. Two events can have the same text. */
+  /** Number of events with a text that no item has, by type and text. A repetition by another type subtracts 1. */
   readonly inEvents: Map<string, number>
   /** Number of the first line that a fork or subagent did not copy from its parent; 0 if it copied none. */
   readonly copiedUntil: number
@@ -293,7 +293,7 @@ const CALLS: ReadonlySet<string> = new Set(['function_call', 'custom_tool_call',
 const isSearch = ({ what, payload }: CodexLine, results: ReadonlySet<string>): boolean =>
   what === 'tool_search_call' && results.has(stringOf(payload['call_id']))
 
-/** Converts a tool search to a function call, because every grammar can represent its result. */
+/** Converts a tool search to a function call, because every grammar can represent a function's result. */
 const searchCall = ({ payload }: CodexLine): RawObject => ({
   type: 'function_call',
   call_id: payload['call_id'],
@@ -456,7 +456,7 @@ interface ReplyStep {
   usage: RawObject | null
 }
 
-/** A step. `isCounted`: whether the line's token count belongs to a reply or repeats the previous count. */
+/** A reply, or one other line. `isCounted`: whether the line is a token count that a reply or an earlier line has. */
 export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([
@@ -573,7 +573,7 @@ function replaceHistory(payload: RawObject, origin: Origin, { writer, typed }: R
   if (readable.length > 0) writer.update('codex.replacement_history', readable as JsonValue, position)
 }
 
-/** Returns the ids of the latest prompts: Codex keeps 20,000 tokens of them. A token counts as 4 UTF-16 units. */
+/** Returns the ids of the latest prompts that Codex keeps: 20,000 tokens, each counted as 4 UTF-16 units. */
 function latestPrompts(writer: SessionWriter): Set<string> {
   const stored = new Set<string>()
   let room = 80_000

@@ -173,7 +173,7 @@ function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   return ranges
 }
 
-/** Returns the first index that `offset` view events precede. Events that the condensation lists do not count. */
+/** Returns the first index after `offset` events of the view, without counting events that the condensation lists. */
 function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
   let listed = 0
   for (const { index, events } of hits) {

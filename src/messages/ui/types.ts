@@ -25,7 +25,7 @@ export interface UIFilePart {
   readonly url: string
 }
 
-/** A border before each reply and each data part. A pause or interrupt has a border only as the first part. */
+/** Begins a step: a reply or a data part. A pause or interrupt belongs to the previous step, if there is one. */
 export interface UIStepPart {
   readonly type: 'step-start'
 }

@@ -258,7 +258,7 @@ const shownReport = ({ content, progress }: Partial<CallProgress> = {}): JsonObj
   ...(progress !== undefined && { progress }),
 })
 
-/** Returns the part of a report. A field that the report lacks keeps its previous value. */
+/** Returns the data part of a progress report. A field that the report lacks keeps its value from `before`. */
 const progressPart = ({ report }: ProgressItem, before: UIPart | undefined): UIDataPart => ({
   type: 'data-progress',
   id: report.action_id,

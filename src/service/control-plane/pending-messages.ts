@@ -68,7 +68,7 @@ export class PendingMessages {
   }
 
   /**
-   * Queues a message for `target`, the id of a conversation or of its start task (which may begin with `task-`).
+   * Queues a message. `target` is the id of a conversation, or of its start task with or without the prefix `task-`.
    * @throws HttpProblem 404 for an unknown conversation, 409 for a failed task, 410 for a deleted sandbox, 429
    *   beyond the maximum number or length of pending messages.
    */

@@ -27,7 +27,7 @@ interface SandboxLease {
   /** End of the lease, in epoch milliseconds. From then on, another machine may start the sandbox again. */
   readonly until: number
   readonly status: SandboxState['status']
-  /** The machine that still has the files, if its lease expired and `machine` then restarted the sandbox. */
+  /** The previous machine, which still has the files. Set if its lease expired and `machine` restarted the sandbox. */
   readonly lostOn?: string
 }
 
@@ -132,8 +132,8 @@ export class Sandboxes {
   }
 
   /**
-   * Starts a sandbox. Queries all sandboxes that may be running. @throws HttpProblem 404 for an unknown spec,
-   * 409 without a provider, or if the sandbox belongs to another machine.
+   * Starts a sandbox. To apply the limit, queries all sandboxes that may be running. @throws HttpProblem 404 for
+   * an unknown spec, 409 without a provider, or if the sandbox belongs to another machine.
    */
   async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
     const provider = this.#required()
@@ -335,7 +335,7 @@ export class Sandboxes {
     throw new HttpProblem(409, 'This service has no sandboxes. Pass `controlPlane.provider`.')
   }
 
-  /** Pauses other sandboxes until one more may run: first the running, then the starting ones, each from the oldest. */
+  /** Pauses other sandboxes until one more may run: first running sandboxes, then starting ones, oldest first. */
   async #makeRoom(record: SandboxRecord): Promise<void> {
     if (!this.#counts(record)) return
     const others = new Map<string, StoredSandbox>()

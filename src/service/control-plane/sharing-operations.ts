@@ -139,7 +139,7 @@ function sharedOf(record: ConversationRecord, rules: RedactionRules | null): Jso
 
 const MAX_SUMMARY = 500
 
-/** @param rules redact public conversations; if null, only secrets in URLs and known tokens are masked */
+/** @param rules rules that redact public conversations; if null, only secrets in URLs and known tokens are masked */
 export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
   {
     ...batchGet('get /api/shared-conversations', {

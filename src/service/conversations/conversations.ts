@@ -41,7 +41,7 @@ export async function openConversation(
 }
 
 /**
- * Calls `append` with the conversation. Does not look up a conversation in memory: if deleted, `append` fails.
+ * Calls `append` with the conversation. Does not query the store for a cached one: if deleted, `append` fails.
  * @throws HttpProblem 404; what `append` throws.
  */
 export async function appendTo<T>(

@@ -32,7 +32,7 @@ const counts = new WeakMap<Store, LRUCache<string, Promise<CountedUsage>>>()
 
 /**
  * Returns the total usage (`metrics`) and the usage of each usage id (`usage_to_metrics`). If no usage id is
- * known, the latter has the usage of each model.
+ * known, `usage_to_metrics` has the usage of each model.
  */
 async function statsOf(
   store: Store,

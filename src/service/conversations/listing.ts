@@ -15,7 +15,7 @@ interface Listing {
   /** Name of the list. A cursor of another list, order or filter is rejected. */
   readonly list: string
   readonly order: ConversationOrder
-  /** The client's filter. The store's filter may be wider; the caller then filters again. */
+  /** The client's filter. The store's filter may match more conversations; the caller must then filter the page. */
   readonly filter: object
   readonly cursor: string | null
   readonly limit: number

@@ -129,7 +129,7 @@ export interface WantedRun {
   readonly event_id?: string
 }
 
-/** Returns the position after the event that needs the run, or `from` without one; null if it was never appended. */
+/** Returns the position after event `event_id`; null if it was never appended. Without `event_id`, returns `from`. */
 export async function positionOf(
   store: Pick<Store, 'get'>,
   { conversation_id: id, event_id: eventId, from }: WantedRun,
@@ -148,7 +148,7 @@ interface RunCommand {
   from: number
   /** Settled when the callers that wait now may return. Later callers wait for a new promise. */
   durable: PromiseWithResolvers<void>
-  /** Resolves to true, or to false if the store or service failed; another process can then retry. */
+  /** Whether the request was handled. False if the store or service failed; another process can then retry. */
   isDone: Promise<boolean>
 }
 
@@ -396,7 +396,7 @@ export class Runs {
     return this.#slots.acquire(Symbol())
   }
 
-  /** Runs a copy of a conversation without the service's run options. */
+  /** Runs a copy of a conversation with `options`, which replace the service's run options. */
   async runCopy(copy: Conversation, start: JsonObject, options: RunOptions): Promise<void> {
     const step = await this.#options.agent?.(copy, start)
     if (step !== undefined) await copy.run(step, options)

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 
 /**
  * Serves an upgrade request as a plain request. Node has already detached the connection from its HTTP parser,
- * so the server receives it again. A newer Node can avoid this with `shouldUpgradeCallback`.
+ * so this function passes the connection to the server again. A newer Node can avoid this with `shouldUpgradeCallback`.
  * @param head the bytes after the request head
  */
 export function serveWithoutUpgrade(

@@ -127,7 +127,7 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
 /** Maximum number of messages sent for a conversation before other conversations get their turn. */
 const IN_A_ROW = 10
 
-/** After many failures in a row: minimum milliseconds between the retries of any two messages. */
+/** Minimum milliseconds between two retries, of any messages. Applies only after many failures in a row. */
 const PACE = 50
 
 interface SenderOptions {

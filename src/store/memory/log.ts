@@ -156,8 +156,8 @@ function keepString(log: MemoryLog, string: LargeString): void {
 }
 
 /**
- * Returns the event twice: with the log's copies of long strings, and with references. Adds new strings to
- * the log.
+ * Returns two versions of an event: one contains the log's copies of its long strings, the other contains
+ * references to them. Adds new strings to the log.
  */
 function deduplicate(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
   const strings = blobsOf(event.fact, digests)
@@ -232,7 +232,7 @@ function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {
   })
 }
 
-/** Returns a check of the conditions that the lists ignore: the text, and whether an entry is on the path. */
+/** Returns a check of the filters that the sorted lists do not apply: the text, and the path to the leaf. */
 function fitness(log: MemoryLog, { text, leafId }: CheckedEventFilter): (row: LogRow) => boolean {
   const upTo = new Map(
     (leafId === null ? [] : piecesTo(log, leafId)).map((segment) => [segment.lane, segment.upTo]),

@@ -139,7 +139,7 @@ interface Listed extends ItemPlace {
 
 interface Collection {
   readonly byId: Map<string, Item>
-  /** Lists by key name. The empty name has the list of all items by id. */
+  /** Items sorted by the value of a key, by the key's name. The empty name has all items, sorted by id. */
   readonly lists: Map<string, SortedList<Listed>>
   readonly due: SortedList<Item>
 }
@@ -282,7 +282,7 @@ interface ChangeRow extends Pick<FeedRow, 'conversationId' | 'change' | 'from'> 
 
 type StartOf = (conversationId: string) => number | undefined
 
-/** Changes in order; consecutive appends to one conversation share a row. */
+/** The feed: a row for each change, in order. Consecutive appends to one conversation share a row. */
 class MemoryFeed {
   #all: ChangeRow[] = []
   #shards = Array.from({ length: SHARDS }, (): ChangeRow[] => [])

@@ -137,7 +137,7 @@ export class Group {
   }
 }
 
-/** Whether a process group has a live process. The group must accept signals. On Linux, ignores zombies. */
+/** Whether a group that accepts signals has a live process, not only zombies. Always true except on Linux. */
 async function isAlive(group: number): Promise<boolean> {
   if (process.platform !== 'linux') return true
   for (const pid of await readdir('/proc')) {

@@ -18,7 +18,7 @@ export interface ProcessSpec {
   readonly initial_env?: Readonly<Record<string, string>>
   /** A folder within the sandbox's folder. Default: `workspace`. */
   readonly working_dir?: string
-  /** Path of a health check on the command's PORT. Default: none; a command that has started is RUNNING. */
+  /** Path of a health check on the command's PORT. Default: none; a command is RUNNING as soon as it starts. */
   readonly health?: string
 }
 
