@@ -79,7 +79,7 @@ export interface Explanation {
    * moved HEAD, or the first event with the same id. Null if there is no single such event.
    */
   readonly removedBy: string | null
-  /** Ids of the event's calls or results. */
+  /** Id of a call's result, or of a result's call; empty for other events. */
   readonly pairedWith: readonly string[]
   readonly notes: readonly Reason<NoteCode>[]
 }

@@ -51,7 +51,7 @@ export interface Writer<Block extends object> {
 
 export interface RequestWriter<Request extends object, Block extends object, M extends object> {
   readonly limits: Limits
-  /** Ids of pairs (a call of a provider tool and its result) that cannot be sent. */
+  /** Ids of provider tools' calls that cannot be sent. Their results cannot be sent either. */
   readonly refused?: ReadonlySet<string>
   /** Starts a writer, which may change only `messages`, its own `state`, and maps from `newMap`. */
   readonly start: (

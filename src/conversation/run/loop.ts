@@ -284,7 +284,7 @@ async function endFailedRun(replica: Replica, lease: HeldLease): Promise<void> {
   else await lease.release()
 }
 
-/** Whether an ended run needs a successor: the idle conversation needs a reply, or calls were approved. */
+/** Whether a run must follow an ended run: to execute approved or pending calls, or to reply. */
 function hasMoreWork(state: State): boolean {
   const { header, branch } = state
   const open = openCallsOf(state)

@@ -42,7 +42,7 @@ export function* saveBlobs(
     yield statement(`INSERT INTO ${d.table('blob_use')} (log, seq, hash) VALUES (?, ?, ?)`, log, seq, hash)
 }
 
-/** Writes missing strings and locks stored strings, in the order of hashes. The caller must fill `blob_use`. */
+/** Writes missing strings and locks stored strings, in the order of hashes. The caller must insert into `blob_use`. */
 export function* saveTexts(d: Dialect, strings: readonly LargeString[]): Work<void> {
   const insert = `INSERT INTO ${d.table('blob_piece')} (hash, start, base64, bytes) VALUES (?, ?, ?, ?)`
   for (const { hash, bytes, text } of strings.toSorted((a, b) => compareIds(a.hash, b.hash)))
