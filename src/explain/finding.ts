@@ -30,7 +30,7 @@ export const FINDING_KINDS = [
 /** Kind of a finding. */
 export type FindingKind = (typeof FINDING_KINDS)[number]
 
-/** A problem or a notable fact of a conversation. */
+/** A problem or a notable detail of a conversation. */
 export interface Finding {
   /** Kind and position of the finding. The same log always produces the same keys. */
   readonly key: string

@@ -486,7 +486,7 @@ interface LegalPlan {
   readonly commands: readonly Command[]
 }
 
-/** Minimum and maximum number of commands that write a legal log. Each command appends a few events. */
+/** Minimum and maximum number of the commands from which a log is generated. Each command appends a few events. */
 export interface LegalLength {
   readonly minCommands?: number
   readonly maxCommands?: number

@@ -82,7 +82,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   readonly name: string
   /**
    * Whether the store redacts events. If so, an engine does not send streamed replies to other processes,
-   * because they are not redacted.
+   * because the store never redacts streamed replies.
    */
   readonly redacts?: boolean
 
