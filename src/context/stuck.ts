@@ -128,7 +128,7 @@ function alternation({ turns }: Window, count: number): StuckVerdict | null {
   return verdict('alternating_pattern', latest, reason)
 }
 
-/** Names the tools of a reply. Masks secrets before `quote` cuts a name: a cut secret would not be recognized. */
+/** Returns a reply's tool names. Masks secrets before `quote` cuts a name: a cut secret would not be recognized. */
 function callsOf({ unit }: Turn): string {
   const tools = [...new Set(Array.from(unit.calls, ({ event }) => event.tool_name))]
   const named = tools.slice(0, NAMED).map((name) => quote(maskSecrets(name)).toWellFormed())

@@ -15,7 +15,7 @@ export const isWhitespace = (text: string): boolean => !INK.test(text)
 
 export const hasText = (text: unknown): text is string => typeof text === 'string' && !isWhitespace(text)
 
-/** Returns a fast 64-bit hash as 16 hexadecimal digits. For naming, not for security. */
+/** Returns a fast 64-bit hash as 16 hexadecimal digits. Use it for names, not for security. */
 export const hashText = (text: string): string => digitsOf(hashLanes(text))
 
 /** A 64-bit hash as two numbers of 32 bits, which can be combined faster than hexadecimal digits. */

@@ -1,4 +1,4 @@
-/** What the fake providers of all grammars share: reading requests, and writing replies and streams. */
+/** The common part of all grammars' fake providers. It reads requests, and writes replies and streams. */
 
 import { isObject } from '../event/json.ts'
 import { hashText } from '../event/text.ts'
@@ -43,8 +43,8 @@ export interface SeenParts {
 }
 
 /**
- * Reads a request. `prompt` and `list` name the fields of the system prompt and the messages. The request
- * can also be the list itself, and the messages can be one text.
+ * Returns functions that read requests. `prompt` and `list` are the names of the fields with the system prompt
+ * and the messages. A request can also be a list of messages, and a single text can replace the messages.
  */
 export const sightOf = (
   prompt: string,

@@ -14,7 +14,7 @@ function messagesOf(state: State, budget: number | undefined): readonly NeutralM
   throw new FileError('over_budget', fitted.reason.message)
 }
 
-/** Writes messages in a format, for JSON. @throws ColloquyError `empty_view`. */
+/** Returns messages in a format, for the JSON output. @throws ColloquyError `empty_view`. */
 function inFormat(format: string, messages: readonly NeutralMessage[]): unknown {
   const grammar = GRAMMARS.find(({ name }) => name === format)
   if (grammar === undefined) return messages

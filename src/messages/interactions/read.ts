@@ -100,7 +100,7 @@ const LISTS = new Map<unknown, readonly [list: string, publish: (text: string) =
   ['thought', ['summary', replyDelta.reasoning]],
 ])
 
-/** A delta of a model output can itself be a content part. */
+/** The deltas of a stream. The delta of a text or a file has the form of a content part. */
 export const DELTAS: DeltaFields = {
   text: { type: 'text', to: 'content.0.text', as: 'text' },
   content: { type: 'thought_summary', to: 'summary', as: 'list' },

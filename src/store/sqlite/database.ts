@@ -42,9 +42,9 @@ export type SqliteStoreOptions = (
 
 export interface ConnectionSource {
   open(): Promise<Connection>
-  /** Closes a connection that this source has opened. Missing for the caller's database. */
+  /** Closes a connection that `open` has opened. Missing if the caller passed an open database. */
   readonly close?: (connection: Connection) => void
-  /** Whether to reopen after connection errors. False in memory, and for the caller's database. */
+  /** Whether to reopen after connection errors. False for a database in memory, or passed by the caller. */
   readonly reopens: boolean
   /** Checks that the open file is still the file at its path. @throws `store_unavailable` otherwise. */
   readonly check?: () => void
