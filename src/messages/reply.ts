@@ -354,8 +354,8 @@ const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
 /** Facts about a reply that the reply does not contain: its request, state and tools. */
 export interface ReadOptions {
   /**
-   * The request that a writer such as `toAnthropic` returned, or an object with its array of messages (not a
-   * copy of this array). Its digests become part of the record. Default: the record has no digests of the request.
+   * The request that a writer such as `toAnthropic` returned, or an object with that request's array of messages
+   * (not a copy). The request's digests become part of the record. Default: the record has no digests of the request.
    */
   readonly request?: object
   /**

@@ -328,7 +328,7 @@ function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null)
   return reports
 }
 
-/** Records in `forgottenBy` what a condensation removed. Returns the ids of the removed items. */
+/** Adds the items that a condensation removed to `forgottenBy`, and returns the ids of these items. */
 function forget(log: Log, entry: Entry, forgottenBy: Map<string, string>): string[] {
   const id = entry.id ?? ''
   loadedEvent(entry, ['Condensation'])

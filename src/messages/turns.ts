@@ -73,7 +73,7 @@ export function turnReader(
     turns.push((state.last = turn))
   }
   /**
-   * Adds the user turn that must precede `next` or the end, even if `next` has no output and is not written.
+   * Adds a user turn if one must precede `next` or the request's end, even if `next` has no output to write.
    */
   const close = (writes: boolean, next?: AssistantTurn): void => {
     const { last } = state

@@ -25,7 +25,7 @@ export interface Reading {
 
 const SLICE = 64
 
-/** Measures a view, yielding between steps. Units of the earlier reading `before` are not measured again. */
+/** Counts a view's tokens, yielding between steps. Units of the earlier reading `before` are not counted again. */
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
   const units = state.branch.view.units.slice()
   const same = before === null ? 0 : sameUnits(before.units, units)

@@ -289,7 +289,7 @@ function checkLease(context: AppendContext, lease: NonNullable<AppendOptions['le
 
 type Existing = StoredEvent | number | null
 
-/** Finds each fact's stored event, or the index of an equal earlier fact; null for a new fact. */
+/** Returns, for each fact, the equal stored event, or the index of the equal earlier fact, or null for a new fact. */
 function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): readonly Existing[] {
   const input = new Map<string, number>()
   return facts.map((fact, i): Existing => {
