@@ -74,7 +74,7 @@ export type ModelPart =
 
 /** A reply, and how its stream is sent. */
 export interface ModelReply {
-  /** Parts in order; most providers move calls to the end. */
+  /** Parts of the reply, in order. Most fake providers send the calls after all other parts. */
   readonly says: readonly ModelPart[]
   /**
    * How the reply ends early. `failed`: the provider reports an error in the middle. Default: the reply is

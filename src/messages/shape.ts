@@ -1,6 +1,6 @@
 /**
- * JSON shapes that decide only whether a value fits. The schema library would also explain errors, but is
- * larger than everything else that a browser loads to write messages.
+ * Shapes of JSON values. A shape decides only whether a value fits. The schema library would also explain errors, but
+ * is larger than everything else that a browser loads to write messages.
  */
 
 import { isObject } from '../event/json.ts'

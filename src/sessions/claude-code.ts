@@ -457,7 +457,7 @@ export class Turns {
   }
 
   /**
-   * Ends the session at the line `leaf`, as the client did. If its prompt is not the current prompt, moves HEAD
+   * Ends the session at the line `leaf`, as the client did. If the line's prompt is not the current one, moves HEAD
    * to the line's event. If the next line continues the abandoned branch, `resume` moves HEAD back.
    */
   end(leaf: string, origin: Origin): void {
@@ -648,7 +648,7 @@ function addAttachment({ record, fields }: Line, writer: SessionWriter, origin: 
 
 const READ: ReadonlySet<string> = new Set(['SessionStart', 'UserPromptSubmit', 'UserPromptExpansion'])
 
-/** Returns the attachment's text for the model. Older versions record only the parts of this text. */
+/** Returns the attachment's text for the model. Older clients record only parts, from which the text is built. */
 function attachmentText(fields: RawObject, { type, hookEvent, hookName, content }: RawObject): string[] {
   const rendered = objectsOf(fields['rendered'])
   if (rendered.length > 0) return rendered.map((one) => textIn(one['content'])).filter((text) => text !== '')

@@ -18,7 +18,7 @@ export interface SummaryRequest {
    * a condensation at the next step, so `maxTokens` is at most half of the tokens that the kept events leave.
    */
   readonly maxTokens: number | null
-  /** 0 for the first attempt, then 1 more for each failure. */
+  /** Number of failed attempts before this one: 0 for the first attempt. */
   readonly attempt: number
   /** The whole prompt, from `buildSummaryPrompt`. */
   readonly prompt: string
@@ -82,7 +82,7 @@ export function excerpt(text: string, limit: number): string {
 
 const notice = (missing: number): string => `\n[… ${missing} characters left out …]\n`
 
-/** Returns the maximum length of a text. Short texts leave the rest of their share of `total` to longer texts. */
+/** Returns the length limit of each text. Texts below their share of `total` leave the rest to longer texts. */
 export function fairLimit(lengths: readonly number[], max: number, total: number): number {
   const sorted = lengths.toSorted((a, b) => a - b)
   let remaining = total

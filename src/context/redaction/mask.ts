@@ -41,7 +41,7 @@ export const unmasked = (text: string): string =>
 
 export const maskObject = (mask: string): string => JSON.stringify({ redacted: mask })
 
-/** Whether masks contain this text, as in `redacted`. A secret with this text would be readable in its mask. */
+/** Whether the fixed text of masks contains a text, such as `redacted`. A mask would not hide such a secret. */
 export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 

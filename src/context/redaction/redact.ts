@@ -140,7 +140,7 @@ type Treatment =
   | 'secret'
   /** JSON in which each long base64 text is treated as a file. */
   | 'bytes'
-  /** Signed blocks. */
+  /** Thinking blocks, which are signed. */
   | 'thinking'
   /**
    * One or several objects, with a treatment for each listed field. The names of the listed fields are never
