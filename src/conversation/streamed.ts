@@ -79,8 +79,8 @@ export class StreamedReply {
   }
 
   /**
-   * Returns the end of the part that follows an offset. Null if no part follows, or if the part is newer than
-   * event `seq`. O(log n).
+   * Returns the end of the part that follows an offset. Null if no part follows, or if the part was streamed
+   * after event `seq`. O(log n).
    */
   next(offset: ReplyLength, seq: number): ReplyLength | null {
     const mark = this.#marks[firstFrom(this.#marks, (each) => !isShorter(offset, each))]

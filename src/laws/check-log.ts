@@ -191,7 +191,7 @@ interface Stop {
   readonly replies: Set<string>
 }
 
-/** Checks I1 to I4, I7, T5 and P1 on logs with statuses. Other logs do not show when runs end. */
+/** Checks laws I1 to I4, I7, T5 and P1 on logs with statuses. Logs without statuses do not show when runs end. */
 function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false
   let stop: Stop | null = null
@@ -438,7 +438,7 @@ function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: 
   report('M7', entry, `this call ${reply}, ${why}, so the model sees two replies; ${should}`)
 }
 
-/** Reports a result that ends no call (P4). */
+/** Reports a result that belongs to no pending call (P4). */
 function checkDropped(
   { before, entry }: LogStep,
   event: ToolResultEvent,

@@ -130,7 +130,7 @@ export function textPieces(content: readonly Content[]): TextPiece[] {
 
 export const isItem = (piece: Piece): piece is BlockPiece => piece.type === 'block' && piece.item === true
 
-/** Replaces an item with its content as text or image, where the grammar does not allow items. */
+/** Replaces a block that would be a separate item of the request with text or an image, where no item is allowed. */
 export function itemAsText(piece: Piece, accepts: AcceptedContent): Piece {
   if (!isItem(piece)) return piece
   const { source, cache } = piece

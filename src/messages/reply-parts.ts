@@ -325,8 +325,8 @@ const TEXT_FIELDS: readonly string[] =
   )
 
 /**
- * Kinds of parts that are not shown to other providers: reasoning, and additions to a text. The text itself
- * is sent.
+ * Kinds of parts that requests to other providers omit: reasoning, and additions to a text. The requests
+ * contain the text itself.
  */
 const PRIVATE = /^(?:redacted_)?thinking|^reasoning|^(?:annotations|extra_content)$/
 

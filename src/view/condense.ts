@@ -146,7 +146,7 @@ export function indexOfSummary(units: Units, entry: Entry): number {
   }
 }
 
-/** Returns the stretches of the listed units. */
+/** Returns the stretches that contain the units listed by the condensation. */
 function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   const ranges: Range[] = []
   const flowAt = (index: number): Flow => flowOf(units.get(index) as Unit)

@@ -4,10 +4,7 @@ import type { UIChunk, UIDataPart, UIPart, UIReasoningPart, UITextPart, UIToolPa
 
 interface UIAdvance {
   readonly chunks: readonly UIChunk[]
-  /**
-   * The client's parts after the client has applied the chunks. A retracted step may have left an additional
-   * `step-start`.
-   */
+  /** The client's parts after the client has applied the chunks; can include the `step-start` of a retracted step. */
   readonly parts: readonly UIPart[]
 }
 

@@ -34,7 +34,7 @@ interface SandboxLease {
 /** Milliseconds that a lease lasts. A live machine renews its leases before they expire. */
 const LEASE = 60_000
 
-/** After this many milliseconds, a sandbox that is neither STARTING nor RUNNING is considered ended. */
+/** A sandbox has ended if it is neither STARTING nor RUNNING this many milliseconds after its last start. */
 const START_TIMEOUT = 600_000
 
 interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {

@@ -34,7 +34,7 @@ export function sandboxFiles(
   commands: SandboxCommands,
   isPaused: (id: string) => boolean,
 ): SandboxFiles {
-  /** Resolves a path. @param isNew whether the path's first folder below the root may be new */
+  /** Resolves a path. @param isNew whether the sandbox's folder, the first one below the root, may be missing */
   const within = async (path: string, isNew = false): Promise<string> => {
     if (path.includes('\u0000')) throw new HttpProblem(400, 'The path must not contain a NUL character.')
     if (!isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')

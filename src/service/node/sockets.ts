@@ -331,7 +331,7 @@ class Inbox {
 
 interface OutletOptions {
   readonly maxBytes: number
-  /** Milliseconds without progress after which a full queue fails. */
+  /** Maximum milliseconds that a write waits for a full queue while the client reads nothing. */
   readonly writeTimeout: number
   /** Budget shared by all sockets. When it is spent, each socket may queue one frame. */
   readonly budget: Budget

@@ -137,7 +137,7 @@ interface SenderOptions {
   readonly pollInterval: number
   readonly leaseTtl: number
   readonly signal: AbortSignal
-  /** Called with the error of each failed attempt. If the store failed, `conversationId` is null. */
+  /** Called with the error of each failed attempt to send. If the store failed, `conversationId` is null. */
   readonly onFailure: (error: unknown, conversationId: string | null) => void
 }
 
@@ -255,8 +255,8 @@ export interface WebhookDispatcherOptions {
   /** Milliseconds after which another process continues the work of a crashed process. Default: 15,000. */
   readonly leaseTtl?: number
   /**
-   * Called with the error of each failed attempt, and with the webhook's id. If the store failed, `webhook` is
-   * empty. Default: none.
+   * Called with the error of each failed attempt to send, and with the webhook's id. If the store failed,
+   * `webhook` is empty. Default: none.
    */
   readonly onFailure?: (error: unknown, webhook: string, conversationId: string | null) => void
 }
