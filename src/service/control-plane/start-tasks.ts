@@ -217,7 +217,7 @@ export class StartTasks {
   readonly #context: ControlPlaneContext
   readonly #options: StartTasksOptions
   readonly records: Records<StoredTask>
-  /** The task of each planned conversation, by the conversation's id in the control plane's form. */
+  /** The start task of each planned conversation. The key is the conversation's id in the control plane's form. */
   readonly #planned: Records<{ readonly task: string }>
   readonly #jobs: Jobs<StoredTask>
   readonly worker: JobWorker<StoredTask>

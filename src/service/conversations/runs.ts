@@ -368,7 +368,7 @@ export class Runs {
   }
 
   /**
-   * Ids of conversations whose lease this service may hold, because the agent has returned a step for them.
+   * Ids of conversations for which the agent has returned a step: this service may hold their leases.
    */
   get ids(): readonly string[] {
     return [...this.#begun]

@@ -13,7 +13,7 @@ export interface WebhookOptions {
   readonly url: string
   /** Key that signs the requests: `whsec_` followed by base64, or a text of at least 16 characters. */
   readonly secret: string
-  /** Unique name of the delivery progress in the store. Keep it when the URL changes. Default: the URL without query. */
+  /** Unique name of the delivery progress in the store. Keep it if the URL changes. Default: the URL without query. */
   readonly id?: string
   /**
    * `start` sends all conversations from their beginning. `now` (default) sends what happens after a service first
