@@ -160,9 +160,8 @@ async function appendPart(run: RunContext, yielded: readonly Event[], after: str
   })
   const checked = checkEvents(stored)
   if (checked.length === 0) return { events: [], after }
-  const { paused, waits } = stretchBefore(run.replica.state.branch.view.units, Infinity)
   // The failure of a continuation is not stored, because the next reply continues the paused one (U5).
-  const lost = paused || waits > 0 ? checked.filter(isOnlyRecord) : []
+  const lost = checked.filter((event) => isOnlyRecord(event) && isContinued(run.replica.state))
   const kept = checked.filter((event) => !lost.includes(event))
   const added = await add(run, (state) => {
     const events = joinTextToCalls(state, kept)
@@ -177,6 +176,12 @@ async function appendPart(run: RunContext, yielded: readonly Event[], after: str
   const isContiguous = !checked.some(isOfReply) && added[0]?.parentId === after
   const last = added.findLast(({ fact }) => 'kind' in fact && canKindBeHead(fact.kind))
   return { events: [...appended, ...lost], after: isContiguous ? (last?.id ?? after) : after }
+}
+
+/** Whether the next reply continues the last one (U5). */
+function isContinued({ branch }: State): boolean {
+  const { paused, waits } = stretchBefore(branch.view.units, Infinity)
+  return paused || waits > 0
 }
 
 /**
