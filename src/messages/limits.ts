@@ -45,8 +45,8 @@ export interface Limits extends GrammarKinds {
    */
   readonly hasOutput: (turn: AssistantTurn) => boolean
   /**
-   * Whether `last` is a paused reply that the next reply continues. If so, no user turn is written before
-   * `next`, or at the end of the request if `next` is undefined. Absent for a grammar without pauses.
+   * Whether `last` is a paused reply that `next` continues, or that the reply to this request continues if
+   * `next` is undefined. If so, no user turn is added after `last`. Absent for a grammar without pauses.
    */
   readonly resumes?: (last: AssistantTurn, next: AssistantTurn | undefined, limits: Limits) => boolean
   /** Whether the provider accepts system messages after the first message. Default: false. */

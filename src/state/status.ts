@@ -123,7 +123,7 @@ function afterAction({ status, inFlight }: StatusBefore, step: StatusStep, event
   return starts ? 'running' : status
 }
 
-/** Whether an action begins the first reply after a pause. The model may have been called before the pause. */
+/** Whether an action begins the first reply after a pause. This reply may answer a request from before the pause. */
 export function isFirstReply(before: StatusBefore, step: StatusStep, event: ActionEvent): boolean {
   return before.status === 'paused' && before.inFlight === null && isNewResponse(step, event)
 }

@@ -178,7 +178,7 @@ async function appendPart(run: RunContext, yielded: readonly Event[], after: str
   return { events: [...appended, ...lost], after: isContiguous ? (last?.id ?? after) : after }
 }
 
-/** Whether the next reply continues the last one (U5). */
+/** Whether the last reply is paused, or waits for results of the provider's tools, so the next continues it (U5). */
 function isContinued({ branch }: State): boolean {
   const { paused, waits } = stretchBefore(branch.view.units, Infinity)
   return paused || waits > 0

@@ -98,7 +98,7 @@ function promptsFrom({ log }: State, from: number): Prompt[] {
   return prompts.toReversed()
 }
 
-/** Returns the position up to which hooks or a model have read each message. Null if an evicted body is needed. */
+/** Returns the position from which on no hook has read the messages; null if this depends on an evicted body. */
 function startOf({ log }: State): number | null {
   const shown = new Set<string>()
   let since: number | null = null

@@ -33,12 +33,12 @@ export function planOf({ policy, newCallIds, step }: RunContext, state: State): 
 }
 
 /**
- * Decides which pending calls of HEAD's branch to execute, confirm, skip or interrupt. A started call may be
- * executed again only in two cases: it was approved after its start; or `repeats` allows the repetition
- * (default: never), and fewer than two runs were lost since the call. A call after a `finish` call of its reply
- * is skipped. Of the other calls, an approved call is executed, and an unapproved call waits for confirmation
- * if the policy requires one. Without such a policy, an unstarted call is executed if it is new in this run
- * (`newCallIds`) or held by a pause, else interrupted. O(k log k + e) for k pending calls and e events since
+ * Decides which pending calls of HEAD's branch to execute, confirm, skip or interrupt. Interrupts a started
+ * call, except in two cases: it was approved after its start; or `repeats` allows the repetition (default:
+ * never), and fewer than two runs were lost since the call. For each other call, the first fitting rule holds:
+ * a call after a `finish` call of its reply is skipped; an approved call is executed; a call for which the
+ * policy requires confirmation waits; a call that is new in this run (`newCallIds`), held by a pause or
+ * repeated is executed; else the call is interrupted. O(k log k + e) for k pending calls and e events since
  * the reply of the first call, plus O(e) for each started call that `repeats` allows.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []

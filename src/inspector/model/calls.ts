@@ -45,7 +45,7 @@ export interface WorkStatus {
   readonly progress: CallProgress | null
 }
 
-/** Returns the status of a background call at a position. A completed call has the status of its completion. */
+/** Returns the status of a background call at a position; of a completed call, at its completion instead. */
 export function workStatus(
   replayed: Replayed,
   position: number,

@@ -153,7 +153,7 @@ const DIGITS = Array.from({ length: 60 }, (_, number) => String(100 + number).sl
 /** The last formatted day. Formatting a day is slow, and instants of a page often share the day. */
 let day = { start: Number.NaN, text: '' }
 
-/** Accepted fields of a new conversation. A record is accepted too, to copy a conversation. */
+/** Accepted fields of a new conversation. They include all fields of a record, so that a record can be copied. */
 const FIELDS =
   'id title public tags metadata timeZone parentConversationId sandboxId owner createdAt updatedAt status version headId'
 

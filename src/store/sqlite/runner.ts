@@ -23,7 +23,7 @@ const READS_PER_TURN = 256
 /** Milliseconds of writing after which the remaining writes wait for the next turn of the event loop. */
 const LONGEST_TURN = 1
 
-/** Maximum milliseconds between retries, because a process that writes continuously leaves only short gaps. */
+/** Maximum milliseconds between retries. It is small: a process that writes continuously leaves only short gaps. */
 const LONGEST_PAUSE = 10
 
 /** Milliseconds without a write after which the write-ahead log is copied to the database and emptied. */
