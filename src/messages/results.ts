@@ -11,7 +11,7 @@ import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withRepl
 import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
-/** By kind, a function that returns what the model sees, where this is more than the observation's `content`. */
+/** For each kind of observation of which the model sees more than its `content`: returns what the model sees. */
 const PROJECTIONS: Readonly<Record<string, (observation: Observation) => readonly Content[]>> = {
   TerminalObservation: terminal,
   BrowserObservation: browser,

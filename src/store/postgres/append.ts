@@ -65,7 +65,7 @@ interface Line {
 /** Maximum events in a statement, and maximum characters in their bodies. A single append may have more. */
 const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 
-/** Maximum attempts to append. Each retry except the first means that another write changed the log. */
+/** Maximum attempts to append. Each attempt after the second means that another write changed the log. */
 const MAX_ATTEMPTS = 50
 
 /**

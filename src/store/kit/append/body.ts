@@ -28,7 +28,7 @@ export function sameBody(stored: Fact, input: Fact): boolean {
   })
 }
 
-/** Removes the record of a model's reply, because a retried request has another record. */
+/** Returns the value without the record of a model's reply: if a request is retried, its record differs. */
 function withoutReply(kind: string, key: string, value: unknown): unknown {
   const holds =
     (kind === 'ActionEvent' && key === 'tool_call') || (kind === 'MessageEvent' && key === 'llm_message')

@@ -29,7 +29,7 @@ export interface CheckedConversationFilter {
   readonly isPossible: boolean
   /** Part of the title, folded by `foldText`; fold the title too. */
   readonly titleContains: string | null
-  /** Null matches all. If the filter requires `true`, this is null, and `keys` contains the condition. */
+  /** False or null (any). For public conversations only, this is null, and `keys` contains the condition. */
   readonly public: boolean | null
   /** Keys that a record must have, see `keysOf`. The first key is probably the rarest. */
   readonly keys: readonly ListKey[]
