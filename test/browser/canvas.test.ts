@@ -47,12 +47,13 @@ beforeEach(async () => {
   page.on('console', (message) => {
     const { url } = message.location()
     const isOurs = !URL.canParse(url) || new URL(url).hostname === '127.0.0.1'
-    if (message.type() === 'error' && isOurs) problems.push(message.text())
+    if (message.type() === 'error' && isOurs && !isListing(url)) problems.push(message.text())
   })
   page.on('pageerror', (error) => problems.push(String(error)))
   page.on('response', (response) => {
     const { hostname, pathname } = new URL(response.url())
-    if (hostname === '127.0.0.1' && response.status() >= 400)
+    const isRefused = response.status() === 403 && isListing(response.url())
+    if (hostname === '127.0.0.1' && response.status() >= 400 && !isRefused)
       problems.push(
         `${response.request().method()} ${pathname}: ${response.status()} ${response.request().postData()}`,
       )
@@ -81,6 +82,13 @@ afterEach(async () => {
   expect(problems).toEqual([])
   expect(new Set(notifications.filter((text) => !NOTICE.test(text)))).toEqual(new Set())
 })
+
+/**
+ * Whether the page lists the files of the imported conversation. The service refuses this (403), because this
+ * conversation has no workspace. The page sends the request only if it stays open long enough.
+ */
+const isListing = (url: string): boolean =>
+  page.url().includes('/conversations/imported') && url.endsWith('/api/bash/execute_bash_command')
 
 const input = (): Locator => page.locator('[contenteditable=true], textarea').first()
 
