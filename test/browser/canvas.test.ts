@@ -88,7 +88,7 @@ afterEach(async () => {
  * conversation has no workspace. The page sends the request only if it stays open long enough.
  */
 const isListing = (url: string): boolean =>
-  page.url().includes('/conversations/imported') && url.endsWith('/api/bash/execute_bash_command')
+  page.url().includes('/conversations/imported') && url.includes('/api/bash/execute_bash_command')
 
 const input = (): Locator => page.locator('[contenteditable=true], textarea').first()
 
