@@ -121,13 +121,8 @@ export function usageOfTree(tree: StateTree): TreeUsage {
   const alone = usageTotals(tree.state)
   const all = [alone, ...usagesBelow(tree)]
   const byId = sumsBy(all.flatMap((usage) => [...usage.by_id]))
-  return {
-    alone,
-    withChildren: combined(
-      byId,
-      all.flatMap((usage) => [...usage.by_model.values()]),
-    ),
-  }
+  const byModel = all.flatMap((usage) => [...usage.by_model.values()])
+  return { alone, withChildren: combined(byId, byModel) }
 }
 
 const usagesBelow = ({ children }: StateTree): Usage[] =>

@@ -113,10 +113,8 @@ function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boole
   const stretch = stretchOf([...position.branch.view.units], position.unit)
   // No path shows whether a later call of the same reply would have joined the batch.
   if (later.some((entry) => isOfReplies(repliesOf(stretch), entry))) return false
-  return !isListed(
-    stretch.flatMap((unit) => [...unitEvents(unit)]),
-    later,
-  )
+  const events = stretch.flatMap((unit) => [...unitEvents(unit)])
+  return !isListed(events, later)
 }
 
 function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): string {

@@ -207,7 +207,8 @@ function joinTextToCalls(state: State, events: readonly Event[]): readonly Event
     if (call === undefined || role !== 'assistant') continue
     const position = joined.indexOf(call)
     const own = events[position]
-    if (own?.kind === 'ActionEvent' && content.every(isTextPart) && isEmpty({ ...fields, ...others })) {
+    const isText = content.every(isTextPart) && Object.keys({ ...fields, ...others }).length === 0
+    if (own?.kind === 'ActionEvent' && isText) {
       const before = position < index ? 0 : own.thought.length
       const thought = call.thought.toSpliced(call.thought.length - before, 0, ...content)
       joined[position] = { ...call, thought: Object.freeze(thought) }
@@ -220,8 +221,6 @@ function joinTextToCalls(state: State, events: readonly Event[]): readonly Event
   }
   return joined.filter((event) => event !== null)
 }
-
-const isEmpty = (fields: object): boolean => Object.keys(fields).length === 0
 
 function withConsequences(run: RunContext, state: State, yielded: readonly Event[]): Event[] {
   const before = state.header.status
