@@ -82,7 +82,7 @@ export function editObject(
   return edit(object, key, (value) => (isObject(value) ? change(value) : value))
 }
 
-/** Like {@link edit}, but for a list: changes each item that is an object. O(keys + items). */
+/** Changes a list as {@link edit} changes an object: each item that is an object. O(keys + items). */
 export function editEach(
   object: JsonObject,
   key: string,

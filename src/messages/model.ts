@@ -74,7 +74,7 @@ export type ModelPart =
 
 /** A reply, and how its stream is sent. */
 export interface ModelReply {
-  /** Parts of the reply, in order. Most fake providers send the calls after all other parts. */
+  /** Parts of the reply, in order. In most grammars, the calls are sent after all other parts. */
   readonly says: readonly ModelPart[]
   /**
    * How the reply ends early. `failed`: the provider reports an error in the middle. Default: the reply is

@@ -125,7 +125,7 @@ class GrowingChain {
   }
 }
 
-/** Returns the number of lines that can be read: all lines except those of an incomplete last reply. */
+/** Returns the number of lines that can be read: all lines except the lines of an incomplete last reply. */
 function completeLength(lines: readonly Line[]): number {
   const last = lines.findLast(({ uuid }) => uuid !== null)
   const type = last?.blocks.at(-1)?.['type']

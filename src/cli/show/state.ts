@@ -192,7 +192,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 
 const KEPT_FIRST = 2
 
-/** Returns a condensation and its trigger (`events` or `request`), or null and the reason why there is none. */
+/** Returns a condensation and its trigger (`events` or `request`), or null and why nothing is condensed. */
 function condensed({ state: before, options }: Subject<'condense'>) {
   const { 'max-events': maxEvents, summary = PLACEHOLDER_SUMMARY } = options
   const keepFirst = Math.min(KEPT_FIRST, Math.floor(maxEvents / 2) - 2)

@@ -160,7 +160,7 @@ function orderOf(state: State, { seq, parent }: Entry, event: Event): number {
   return requested === undefined || requested === null || requested.seq >= seq ? seq : requested.seq + 1
 }
 
-/** Returns the index of the last request before a position; -1 if there is none. */
+/** Returns the index of the last request before a position; -1 if no request precedes it. */
 function askBefore(asks: readonly Ask[], position: number): number {
   let index = firstIndex(0, asks.length, (at) => (asks[at] as Ask).seq >= position) - 1
   // A request at this position is compared with the request before it.

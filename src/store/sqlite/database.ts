@@ -284,7 +284,7 @@ export class Connection {
     }
   }
 
-  /** Carries out a unit of work, whose statements see one state of the database. Most units are one statement. */
+  /** Carries out a unit of work, whose statements see one state of the database. Usually it is one statement. */
   read<T>(work: () => Work<T>): T {
     const steps = work()
     const start = steps.next([])
