@@ -137,7 +137,7 @@ function upcastOnce(upcast: (fact: Fact) => Fact, fact: Fact): Fact {
   return once
 }
 
-/** Checks R6: continues an old state with three lists of facts, one fact of each list in turn. */
+/** Checks R6: three folds continue one old state, each with its own list, and take turns after every fact. */
 function checkContinuations<S, Kept>(
   subject: ReplaySubject<S, Kept>,
   facts: readonly Fact[],
