@@ -1,6 +1,7 @@
 /** Background calls over HTTP: completion, cancellation, tokens, and the next run in any process. */
 
 import { describe, expect, it } from 'vitest'
+import { pause } from '../../src/conversation/async.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step, StepInput } from '../../src/conversation/run/step.ts'
 import {
@@ -167,6 +168,27 @@ describe.each([
     await conversation.waitFor('finished')
     expect((await repliesIn(conversation)).at(-1)).toBe(`read ${DONE}x`)
     await end()
+  })
+
+  it('can complete on a branch that HEAD has left, without starting a run', async () => {
+    const work = Promise.withResolvers<string>()
+    const tool = { execute: async () => background(work.promise) }
+    for (const complete of ['request', 'work']) {
+      const { id, conversation, send, service, engine, end } = await begin(
+        complete === 'work' ? tool : forever,
+      )
+      await service.runs.settle()
+      const [first] = [...(await conversation.state()).log.entries]
+      await conversation.navigate(first?.id ?? null)
+      if (complete === 'work') work.resolve('x')
+      else expect((await send(`/${id}/calls/a/complete`, { content: 'x' }, KEY)).status).toBe(200)
+      await until(() => engine.store.get(id, 'a-completion'))
+      await pause(50, new AbortController().signal)
+      await service.runs.settle()
+      const { log, header } = await conversation.state()
+      expect([log.head?.id, header.status]).toEqual([first?.id, 'idle'])
+      await end()
+    }
   })
 
   it('has a token that completes it and gets 401 for everything else', async () => {

@@ -8,6 +8,7 @@ import { completionOf, isWorkingResult } from '../../event/completion.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
+import { isOnPathIn } from '../../log/entry.ts'
 import { listWorkingCalls } from '../../state/read.ts'
 import type { State } from '../../state/state.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
@@ -23,8 +24,12 @@ interface WatchedConversation {
   readonly from: number
 }
 
-export const canRunAfterCompletion = ({ header: { status } }: State): boolean =>
-  status === 'idle' || status === 'running'
+/** Whether the completion at a position can start a run. On a branch without HEAD, it concerns no run. */
+export const canRunAfterCompletion = ({ header: { status }, log }: State, seq: number): boolean => {
+  const completion = log.entries.get(seq)
+  const isOnBranch = completion !== undefined && isOnPathIn(completion, log.head)
+  return isOnBranch && (status === 'idle' || status === 'running')
+}
 
 interface LostRunsParts {
   readonly engine: Engine
@@ -188,7 +193,8 @@ export class LostRuns {
 
   async #runFrom(conversation: Conversation, from: number): Promise<void> {
     if (await wasHandled(this.#parts.engine.store, conversation.id, from)) return
-    if (canRunAfterCompletion(await conversation.state())) await this.#parts.runs.join(conversation, from)
+    if (canRunAfterCompletion(await conversation.state(), from - 1))
+      await this.#parts.runs.join(conversation, from)
   }
 
   /** Starts a run after the process of a working call died: the run continues the call, or ends it as lost. */
