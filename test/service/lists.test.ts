@@ -174,8 +174,11 @@ it('large conversations are split into pages, and reading all by id gets 413', a
   }
 })
 
-it('large start tasks are split into pages, and reading all by id gets 413', async () => {
-  const request = { title: 'x'.repeat(1_100_000) }
+it.each([
+  ['ASCII', 'x'.repeat(1_100_000)],
+  ['non-ASCII', '\u00e9'.repeat(550_000)],
+])('large start tasks in %s are split into pages, and reading all by id gets 413', async (_, title) => {
+  const request = { title }
   const ids = Array.from({ length: 18 }, (_, nth) => `t${String(nth).padStart(2, '0')}`)
   for (const [nth, id] of ids.entries()) {
     const keys = { created_at: new Date(nth).toISOString() }

@@ -288,28 +288,29 @@ type Log = Pick<Recording, 'state' | 'lines'>
 
 /** Returns the state that `--leaf` or `--at` selects, or else the latest state. @throws `unknown_event`. */
 export function selectState(log: Log, options: Options<FileCommand>): State {
-  if ('leaf' in options && options.leaf !== undefined)
-    return switchTo(log.state, resolveEventId(log, options.leaf))
-  if ('at' in options && options.at !== undefined) return stateAt(log.state, resolveEventId(log, options.at))
-  return log.state
+  const { leaf, at } = { leaf: undefined, at: undefined, ...options }
+  if (leaf !== undefined) return switchTo(log.state, resolveEventId(log, leaf))
+  return at === undefined ? log.state : stateAt(log.state, resolveEventId(log, at))
 }
 
 const LISTED_IDS = 3
 
-/** Finds an event by id, unique id prefix or line. Returns its id or position, or `typed` if no event matches. O(n). */
+/**
+ * Finds an event by id, unique id prefix or line. Returns its id or position, or `typed` if no event matches. O(n).
+ * @throws ColloquyError `unknown_event` if several ids begin with `typed`.
+ */
 export function resolveEvent({ state, lines }: Log, typed: string): string | number {
   if (findEvent(state, typed) !== undefined || typed.endsWith('-summary')) return typed
   const ids = new Set<string>()
   for (const { id } of state.log.entries) if (id?.startsWith(typed) === true) ids.add(id)
   const [first, ...others] = ids
-  if (first !== undefined && others.length === 0) return first
   if (others.length > 0) {
     const some = [...ids].slice(0, LISTED_IDS).map(quoted).join(', ')
     const more = ids.size > LISTED_IDS ? ` and ${ids.size - LISTED_IDS} more` : ''
     throw unknownEvent(typed, `${quoted(typed)} matches several ids: ${some}${more}. Type more of the id.`)
   }
   const seq = /^\d{1,9}$/.test(typed) ? lines.indexOf(Number(typed)) : -1
-  return seq < 0 ? typed : seq
+  return first ?? (seq < 0 ? typed : seq)
 }
 
 function resolveEventId(log: Log, typed: string): string {

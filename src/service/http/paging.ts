@@ -5,7 +5,7 @@ import { countWithin } from '../../store/kit/query/page.ts'
 import { integer, optional, text, type ValuesOf, withDefault } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
-/** Characters of JSON after which a page ends, even if it has fewer items than requested. */
+/** Bytes of JSON in UTF-8 after which a page ends, even if it has fewer items than requested. */
 export const MAX_PAGE_BYTES = 8 * 2 ** 20
 
 const READ_FIRST = 8
@@ -27,7 +27,7 @@ export async function readByIds<T extends object>(
     for (const [index, id] of some.entries()) {
       const value = values[index] ?? null
       byId.set(id, value)
-      if (value !== null) bytes += jsonLength(value) * (counts.get(id) ?? 1)
+      if (value !== null) bytes += jsonBytes(value) * (counts.get(id) ?? 1)
     }
     if (bytes > MAX_PAGE_BYTES && ids.length > 1)
       throw new HttpProblem(
@@ -84,7 +84,7 @@ export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): 
     const page = await read(next, count)
     for (const one of await show(page.items)) {
       if (one === null) continue
-      bytes += jsonLength(one)
+      bytes += jsonBytes(one)
       items.push(one)
     }
     if (bytes < MAX_PAGE_BYTES / 8) step = Math.min(2 * step, 4 * READ_FIRST)
@@ -102,6 +102,6 @@ export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): 
 }
 
 export const firstInBytes = <T extends object>(list: readonly T[], limit: number): readonly T[] =>
-  list.slice(0, countWithin(list, limit, MAX_PAGE_BYTES, jsonLength))
+  list.slice(0, countWithin(list, limit, MAX_PAGE_BYTES, jsonBytes))
 
-const jsonLength = (value: object): number => JSON.stringify(value).length
+const jsonBytes = (value: object): number => new TextEncoder().encode(JSON.stringify(value)).length
