@@ -95,16 +95,9 @@ export const replyDelta = {
 }
 
 /** Stop reasons of a reply that ended normally, or waits for the results of its calls. */
-const ORDINARY_STOPS: ReadonlySet<string> = new Set([
-  'end_turn',
-  'tool_use',
-  'stop',
-  'tool_calls',
-  'tool-calls',
-  'completed',
-  'STOP',
-  'requires_action',
-])
+const ORDINARY_STOPS: ReadonlySet<string> = new Set(
+  'end_turn tool_use stop tool_calls tool-calls completed STOP requires_action'.split(' '),
+)
 
 function recordOf(
   raw: RawReply,

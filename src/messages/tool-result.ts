@@ -234,17 +234,9 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
 }
 
 /** All fields of a LangChain image part that has a URL. */
-const URL_FIELDS: ReadonlySet<string> = new Set([
-  'type',
-  'url',
-  'id',
-  'index',
-  'mimeType',
-  'mime_type',
-  'source_type',
-  'metadata',
-  'extras',
-])
+const URL_FIELDS: ReadonlySet<string> = new Set(
+  'type url id index mimeType mime_type source_type metadata extras'.split(' '),
+)
 
 function imagePart(part: RawObject): Content | null {
   const { data, mimeType, mediaType, image, source, url } = part

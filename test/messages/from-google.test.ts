@@ -105,6 +105,8 @@ const collect = (...calls: object[]) => {
   return event?.kind === 'ActionEvent' ? event.tool_call.arguments : null
 }
 const piece = (...partialArgs: object[]) => ({ partialArgs, willContinue: true })
+const whole = (args: object) => ({ name: 'ls', args })
+const x = (value: object) => ({ name: 'ls', partialArgs: [{ jsonPath: '$.x', ...value }] })
 
 describe('arguments in pieces', () => {
   it('are assembled by their JSON paths', () => {
@@ -133,4 +135,40 @@ describe('arguments in pieces', () => {
       expect(text).toBe('(in pieces that do not fit together)')
     },
   )
+
+  it.each<[string, object, object, string | null]>([
+    ['a second object with another field', whole({ x: 1 }), { args: { y: 2 } }, '{"x":1,"y":2}'],
+    ['a second object with the same value', whole({ x: 1, y: 2 }), { args: { x: 1 } }, '{"x":1,"y":2}'],
+    ['a second object with another value', whole({ x: 1 }), { args: { x: 2 } }, null],
+    [
+      'a piece with another value',
+      whole({ x: 1 }),
+      { partialArgs: [{ jsonPath: '$.x', numberValue: 2 }] },
+      null,
+    ],
+    ['an object with another value after a piece', x({ numberValue: 1 }), { args: { x: 2 } }, null],
+    ['the same object after a piece', x({ numberValue: 1 }), { args: { x: 1 } }, '{"x":1}'],
+    ['a piece with another number', x({ numberValue: 1 }), x({ numberValue: 2 }), null],
+    ['a piece with another type', x({ boolValue: true }), x({ stringValue: 'true' }), null],
+    ['a number after a text', x({ stringValue: 'x' }), x({ numberValue: 1 }), null],
+    [
+      'a field of a null',
+      x({ nullValue: 'NULL_VALUE' }),
+      { ...x({}), partialArgs: [{ jsonPath: '$.x.y', boolValue: true }] },
+      null,
+    ],
+    ['the same number', x({ numberValue: 1 }), x({ numberValue: 1 }), '{"x":1}'],
+  ])('are executed only if no part contradicts them: %s', (_, first, second, expected) => {
+    const text = collect(
+      { ...first, willContinue: 'partialArgs' in first && 'partialArgs' in second },
+      second,
+    )
+    expect(text).toBe(expected ?? '(in pieces that do not fit together)')
+  })
+
+  it('are not executed if a third part repeats one of two contradictory parts', () => {
+    expect(collect(whole({ x: 1 }), { args: { x: 2 } }, { args: { x: 2 } })).toBe(
+      '(in pieces that do not fit together)',
+    )
+  })
 })

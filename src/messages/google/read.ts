@@ -4,6 +4,7 @@ import {
   endingBy,
   endingsAs,
   failedWith,
+  hasSameArguments,
   moreOf,
   readParts,
   replyDelta,
@@ -11,7 +12,7 @@ import {
   replyReader,
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, runsOf, stringOf, withoutEmpty } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, runsOf, stringOf, textOfInput, withoutEmpty } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream, joinPieces } from '../stream.ts'
 import { DATA, LIMITS } from './blocks.ts'
@@ -22,14 +23,17 @@ type Path = readonly (string | number)[]
 class ArgumentPieces {
   readonly #root = newObject()
   #isSound = true
+  #args: unknown = {}
   isOpen = true
 
-  add(call: RawObject): void {
+  add(call: RawObject): this {
     this.isOpen = call['willContinue'] === true
+    this.#args = uniteArguments(this.#args, call['args'])
     for (const piece of objectsOf(call['partialArgs'])) {
       const path = readPath(stringOf(piece['jsonPath']))
       if (path === null || !setPiece(this.#root, path, piece)) this.#isSound = false
     }
+    return this
   }
 
   /** Returns the arguments. If pieces are missing or contradict each other, returns text that is not JSON. */
@@ -37,8 +41,19 @@ class ArgumentPieces {
     const text = JSON.stringify(this.#root)
     // Without its last character, the text is not JSON, so the call is not executed.
     if (this.isOpen) return text.slice(0, -1)
-    return this.#isSound ? (JSON.parse(text) as unknown) : '(in pieces that do not fit together)'
+    return this.#isSound ? uniteArguments(JSON.parse(text), this.#args) : CONTRADICTORY
   }
+}
+
+/** Text in place of contradictory arguments. It is not JSON, so the call is not executed. */
+const CONTRADICTORY = '(in pieces that do not fit together)'
+
+/** Merges two parts of a call's arguments. Returns text that is not JSON if they contradict each other. */
+function uniteArguments(first: unknown, args: unknown): unknown {
+  if (args === undefined || args === null) return first
+  if (!isObject(first) || !isObject(args)) return CONTRADICTORY
+  const united = { ...first, ...args }
+  return hasSameArguments(textOfInput(united), textOfInput({ ...args, ...first })) ? united : CONTRADICTORY
 }
 
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
@@ -83,11 +98,14 @@ function setPiece(root: object, path: Path, piece: RawObject): boolean {
     if (!canHold(target, step)) return false
     const next = path[depth + 1]
     const slots = target as Record<string | number, unknown>
-    if (next !== undefined) target = slots[step] ??= typeof next === 'number' ? [] : newObject()
-    else {
-      const value = valueAfter(slots[step], piece)
-      if (value !== undefined) slots[step] = value
-    }
+    const before = slots[step]
+    const value =
+      next === undefined
+        ? valueAfter(before, piece)
+        : (before ?? (typeof next === 'number' ? [] : newObject()))
+    if (value === undefined) continue
+    if (before !== undefined && before !== value) return false
+    target = slots[step] = value
   }
   return path.length > 0
 }
@@ -120,7 +138,7 @@ class StreamedText {
 
 interface StreamedPart {
   part: RawObject
-  readonly pieces: ArgumentPieces | null
+  pieces: ArgumentPieces | null
 }
 
 /**
@@ -151,17 +169,15 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     const last = parts.at(-1)
     const known = objectOf(last?.part['functionCall'])
     // Some proxies send a call's arguments in a second part, which does not name the tool.
-    if (last?.pieces === null && known['name'] && !call['name'] && call['args'] && continues(call, known)) {
-      const args = { ...objectOf(known['args']), ...objectOf(call['args']) }
-      last.part = { ...part, ...last.part, functionCall: { ...known, args } }
-      return
+    const isMore = known['name'] && !call['name'] && (call['args'] ?? call['partialArgs'])
+    if (last !== undefined && isMore && continues(call, known)) {
+      last.pieces = (last.pieces ?? new ArgumentPieces().add(known)).add(call)
+      last.part = { ...part, ...last.part }
+    } else {
+      const isPieced = call['willContinue'] === true || call['partialArgs'] !== undefined
+      parts.push({ part, pieces: isPieced ? new ArgumentPieces().add(call) : null })
     }
-    const isPieced = call['willContinue'] === true || call['partialArgs'] !== undefined
-    const pieces = isPieced ? new ArgumentPieces() : null
-    pieces?.add(call)
-    const streamed = { part, pieces }
-    parts.push(streamed)
-    if (pieces?.isOpen === true) openCalls.push(streamed)
+    openCalls.push(...parts.slice(-1).filter(({ pieces }) => pieces?.isOpen))
   }
 
   const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
@@ -247,15 +263,7 @@ export const fromGoogle = replyReader<GoogleReply>(
   },
 )
 
-const KNOWN = [
-  'content',
-  'finishReason',
-  'index',
-  'tokenCount',
-  'avgLogprobs',
-  'logprobsResult',
-  'safetyRatings',
-] as const
+const KNOWN = 'content finishReason index tokenCount avgLogprobs logprobsResult safetyRatings'.split(' ')
 
 const blockReason = (reply: RawObject): string => stringOf(objectOf(reply['promptFeedback'])['blockReason'])
 
