@@ -67,6 +67,19 @@ it('a declared length above the limit gets 413 unread, and an endless body is ca
   expect(await outcome(requestOf(['abcde'], 1).request)).toBe(413)
 })
 
+it('a compressed body gets 415 unread, not an error about its bytes', async () => {
+  for (const [encoding, expected] of [
+    ['gzip', 415],
+    ['GZIP, br', 415],
+    ['identity', 'ab'],
+    ['', 'ab'],
+  ] as const) {
+    const { request, sent } = requestOf(['ab'], 2)
+    request.headers.set('content-encoding', encoding)
+    expect([await outcome(request), sent.pulled > 0]).toEqual([expected, expected === 'ab'])
+  }
+})
+
 it('a request without a body reads as an empty text', async () => {
   expect(await outcome(new Request('http://localhost'))).toBe('')
 })

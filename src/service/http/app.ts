@@ -183,8 +183,14 @@ const notJson = (error: string): ValidationError => ({
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads a request's body. @throws HttpProblem 400 if it is truncated, 413 if it has more than `maxBytes`. */
+/**
+ * Reads a request's body. @throws HttpProblem 400 if it is truncated, 413 if it has more than `maxBytes`, 415 if it
+ * is compressed.
+ */
 export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? ''
+  if (encoding !== '' && encoding !== 'identity')
+    throw new HttpProblem(415, `Content-Encoding ${encoding} is not supported. Send the body uncompressed.`)
   const length = request.headers.get('content-length')
   if (Number(length) > maxBytes) throw tooLarge(maxBytes)
   // The server ends a body at its declared length. Reading the whole body at once is faster than a stream.

@@ -100,7 +100,10 @@ function describeOperation(operation: Operation): JsonObject {
       ...('conversation_id' in params && { 404: otherwise[404] ?? 'Unknown conversation' }),
       403: otherwise[403] ?? 'A key without permission, or a page of another site',
     }),
-    ...(body !== undefined && { 413: otherwise[413] ?? 'The body is too large' }),
+    ...(body !== undefined && {
+      413: otherwise[413] ?? 'The body is too large',
+      415: 'The body is compressed',
+    }),
   }
   return {
     tags: [tag],
