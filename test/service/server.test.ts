@@ -230,6 +230,27 @@ describe('a rejected upgrade', () => {
   })
 })
 
+describe('an error response of Node or of the WebSocket library', () => {
+  const engine = createEngine({ store: memoryStore() })
+  const { upgrade } = createSockets(createService({ engine }))
+  const head = 'Host: localhost\r\n'
+  it.each([
+    ['without a host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['for an unknown expectation', `GET / HTTP/1.1\r\n${head}Expect: more\r\n\r\n`, 417],
+    ['for a POST', `POST /sockets/events/a HTTP/1.1\r\n${head}${UPGRADE}`, 400],
+    [
+      'without a socket key',
+      `GET /sockets/events/a HTTP/1.1\r\n${head}${UPGRADE.replace('Sec-WebSocket-Key', 'X-Key')}`,
+      400,
+    ],
+  ])('%s has a detail', async (_, request, status) => {
+    const text = await dial(await start({ upgrade }), request).output
+    const [line = '', body = ''] = [text.split('\r\n')[0], text.split('\r\n\r\n')[1]]
+    expect(line).toContain(`HTTP/1.1 ${status}`)
+    expect(JSON.parse(body)).toEqual({ detail: expect.any(String) })
+  })
+})
+
 describe('a server with `onlyLocal`', () => {
   it.each<[string, number]>([
     ['localhost', 200],

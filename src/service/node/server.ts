@@ -214,7 +214,8 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     },
     { overrideGlobalObjects: false, errorHandler: () => jsonResponse({ detail: 'Malformed request.' }, 400) },
   )
-  const server = createServer((incoming, outgoing) => {
+  // Without this option, Node rejects requests without a `Host` itself, with an empty body.
+  const server = createServer({ requireHostHeader: false }, (incoming, outgoing) => {
     // Old health checks use HTTP/1.0 without a Host. Browsers never send such requests.
     if (incoming.httpVersion === '1.0' && incoming.headers.host === undefined) {
       incoming.headers.host = 'localhost'
@@ -228,6 +229,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     })
     void listener(incoming, outgoing)
   })
+  server.on('checkExpectation', (_incoming, outgoing) => outgoing.socket?.end(rawResponse(417)))
   const connections = new Set<Duplex>()
   let accepted = 0
   server.on('connection', (connection: Duplex) => {

@@ -446,6 +446,8 @@ export function createSockets(
   const waiting = new Unauthenticated(limits.maxUnauthenticated)
   const open = (): Connection[] => [...connections, ...waiting]
   const ids = new WeakMap<IncomingMessage, string>()
+  // Responds as the service does to other errors. By default, the library responds with plain text.
+  server.on('wsClientError', (_error, socket) => refuseUpgrade(socket, 400))
   server.on('headers', (headers, request) => headers.push(`X-Request-ID: ${ids.get(request)}`))
   let heartbeats: NodeJS.Timeout | undefined
   const pingAll = (): void => {
