@@ -237,7 +237,8 @@ const COPY_GAP = 1_000_000n
 
 /**
  * Returns the number of the first line that a fork or subagent did not copy from its parent; 0 if it copied none.
- * Newer versions record the ordinal of this line. In older ones, the copy begins with the parent's meta record.
+ * Newer versions record the ordinal of this line, or create ids that contain times, so that the first own turn is
+ * known. In older ones, the copy begins with the parent's meta record.
  */
 function copiedUntil(
   lines: readonly CodexLine[],
@@ -250,6 +251,10 @@ function copiedUntil(
   // If the thread's own record is not the first, the lines before it are from files of the forked thread.
   if (own !== metas[0]) return own?.record.line ?? 0
   const parents = parentsOf(meta)
+  const created = timeInId(meta['id'])
+  const turns = lines.filter(({ payload }) => !Number.isNaN(timeInId(payload['turn_id'])))
+  if (parents.length > 0 && turns.length > 0 && !Number.isNaN(created))
+    return turns.find(({ payload }) => timeInId(payload['turn_id']) >= created)?.record.line ?? Infinity
   const from = lines.findIndex(
     ({ type, payload }) => type === 'session_meta' && parents.includes(stringOf(payload['id'])),
   )
@@ -257,6 +262,10 @@ function copiedUntil(
   const next = lines.find((line, index) => index > from && !isSoonAfter(line, lines[index - 1]))
   return next?.record.line ?? Infinity
 }
+
+/** Returns the time in a UUID of version 7, in milliseconds; NaN for other ids. */
+const timeInId = (id: unknown): number =>
+  Number.parseInt(/^([\da-f]{8})-([\da-f]{4})-7/.exec(stringOf(id))?.slice(1).join('') ?? '', 16)
 
 function isSoonAfter({ time }: CodexLine, before: CodexLine | undefined): boolean {
   if (typeof time === 'string' && time === before?.time) return true
@@ -268,7 +277,7 @@ function readReply({ items, usage }: ReplyStep, { writer, model, results, copied
   const [first] = items
   if (first === undefined) return
   const output = items.map((item) =>
-    isSearch(item, results) ? searchCall(item) : unsealed(withCallId(item.payload), item.record, writer),
+    isSearch(item, results) ? searchCall(item) : sendable(withCallId(item.payload), item.record, writer),
   )
   // The parent's own file has the tokens of copied replies.
   const isCopied = first.record.line < copiedUntil
@@ -307,13 +316,18 @@ const withCallId = (item: RawObject): RawObject =>
     ? { ...item, call_id: item['id'] }
     : item
 
-/** Omits sealed content that was masked when the file was published, because a provider would refuse it. */
-function unsealed(item: RawObject, { line }: SessionRecord, writer: SessionWriter): RawObject {
+/**
+ * Omits fields that a provider would refuse: those in which newer versions record an item's turn, and sealed
+ * content that was masked when the file was published.
+ */
+function sendable(item: RawObject, { line }: SessionRecord, writer: SessionWriter): RawObject {
+  const { metadata, internal_chat_message_metadata_passthrough: passed = metadata, ...rest } = item
+  if (passed !== undefined) writer.note('turn ids of items', line)
   const sealed = item['encrypted_content']
-  if (typeof sealed !== 'string' || /^[\w+/=-]{40}[\w+/=-]*$/.test(sealed)) return item
+  if (typeof sealed !== 'string' || /^[\w+/=-]{40}[\w+/=-]*$/.test(sealed)) return rest
   writer.note('masked encrypted reasoning', line)
-  const { encrypted_content: _, ...rest } = item
-  return rest
+  const { encrypted_content: _, ...readable } = rest
+  return readable
 }
 
 function usageOf(last: RawObject): object {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { findings } from '../../src/explain/index.ts'
-import { replay } from '../../src/index.ts'
+import { replay, toMessages, toOpenAIResponses } from '../../src/index.ts'
 import { notesOf, read, summarize } from './session-summary.ts'
 
 const META = { type: 'session_meta', payload: { id: 's' } }
@@ -43,6 +43,15 @@ const count = (total: number, last: number) =>
 const usageRecord = (tokens: number) => ({ type: 'token_usage_record', payload: { usage: usage(tokens) } })
 
 const line = (record: object, timestamp: string) => ({ ...record, timestamp })
+
+const turn = (id: string) => ({ type: 'turn_context', payload: { model: 'm', turn_id: id } })
+
+/** The input tokens of each counted reply of a fork. */
+function tokensOfFork(lines: readonly object[], meta: object = { forked_from_id: 'p' }): readonly string[] {
+  const first = { type: 'session_meta', payload: { id: '019e27f2-b7de-71c3-a0f9-70d6539231ba', ...meta } }
+  const { facts } = read([first, ...lines].map((record) => line(record, '2026-05-14T19:24:38Z')))
+  return JSON.stringify(facts).match(/(?<="tokens":\[)\d+/g) ?? []
+}
 
 describe('a Codex token count', () => {
   const replyItem = item('message', { role: 'assistant', content: [text('yes')] })
@@ -99,6 +108,17 @@ describe('a Codex token count', () => {
     const slow = burst.map((_, index) => index * 5000)
     expect(tokensIn({ parent_thread_id: 'p', subagent_history_start_ordinal: '7' }, slow)).toEqual(['300'])
     expect(tokensIn({}, burst)).toEqual(['100', '200', '300'])
+  })
+
+  it('counts from the first turn whose id is not older than the id of the fork or subagent', () => {
+    const old = turn('019ddd6f-5fc0-7a12-9b3e-652b15d942dd')
+    const copied = [old, replyItem, count(100, 100), turn('0b5e41c8-0000-4000-8000-000000000000'), replyItem]
+    // Both ids are of the same millisecond.
+    const own = [turn('019e27f2-b7de-70c3-a0f9-70d6539231ba'), replyItem, count(600, 300)]
+    expect(tokensOfFork([...copied, count(300, 200), ...own])).toEqual(['300'])
+    expect(tokensOfFork([META, ...own], { parent_thread_id: 's' })).toEqual(['300'])
+    expect(tokensOfFork(copied)).toEqual([])
+    expect(tokensOfFork([...copied, count(300, 200), ...own], {})).toEqual(['100', '200', '300'])
   })
 
   it('counts in a fork without times, where copied lines cannot be distinguished', () => {
@@ -344,5 +364,28 @@ describe('a paginated Codex rollout', () => {
     }
     const cut = JSON.stringify(promptEvent).slice(0, 40)
     expect(summarize(read([META, prompt, cut, output, replyItem]))[1]).toBe('agent: a.txt')
+  })
+})
+
+describe('an item with the id of its turn', () => {
+  it.each([
+    item('reasoning', { id: 'rs_1', summary: [], encrypted_content: 'a'.repeat(64) }),
+    item('message', { id: 'msg_1', role: 'assistant', content: [text('yes')], phase: 'commentary' }),
+    item('function_call', { id: 'fc_1', call_id: 'c', name: 'ls', arguments: '{}' }),
+    item('custom_tool_call', { id: 'ctc_1', call_id: 'c', name: 'ls', input: '' }),
+    item('local_shell_call', { id: 'lsh_1', call_id: 'c', status: 'completed', action: { type: 'exec' } }),
+    item('web_search_call', { id: 'ws_1', status: 'completed', action: search }),
+    item('image_generation_call', { id: 'ig_1', status: 'completed', result: 'aGk=' }),
+    item('tool_search_call', { id: 'ts_1', status: 'completed', execution: 'server', arguments: {} }),
+    item('context_compaction', { encrypted_content: 'a'.repeat(64) }),
+  ])('is sent back without it: $payload.type', ({ type, payload }) => {
+    const turn = { turn_id: 't' }
+    const fields = { metadata: turn, internal_chat_message_metadata_passthrough: turn }
+    const lines = [META, item('message', { role: 'user', content: [text('hi')] })]
+    const said = item('message', { role: 'assistant', content: [text('so')] })
+    const session = read([...lines, { type, payload: { ...payload, ...fields } }, said])
+    expect(notesOf(session)).toEqual({ 'turn ids of items': 1 })
+    const state = replay(session.facts.map(({ fact }) => fact))
+    expect(JSON.stringify(toOpenAIResponses(toMessages(state)))).not.toContain('turn_id')
   })
 })
