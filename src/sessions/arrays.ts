@@ -495,6 +495,10 @@ const isTool = ({ type }: RawObject): boolean => type === 'dynamic-tool' || stri
 
 const DONE: ReadonlySet<unknown> = new Set(['output-available', 'output-error', 'output-denied'])
 
+/** Whether a call has ended. If the user has denied it, the page may be stored before the server's reply. */
+const isDone = ({ state, approval }: RawObject): boolean =>
+  DONE.has(state) || (state === 'approval-responded' && objectOf(approval)['approved'] === false)
+
 function addStep(step: readonly RawObject[], origin: Origin, writer: SessionWriter): void {
   const id = origin.id ?? `line-${origin.line}`
   const calls = step.filter((part) => isTool(part) && part['state'] !== 'input-streaming')
@@ -507,7 +511,7 @@ function addStep(step: readonly RawObject[], origin: Origin, writer: SessionWrit
     response: { id: `reply-${id}` },
   } as Parameters<typeof fromAiSdk>[0])
   writer.reply(reply, callOrigins(origin, clientCalls.length, '-call-'), (callId) =>
-    clientCalls.some((call) => call['toolCallId'] === callId && DONE.has(call['state'])),
+    clientCalls.some((call) => call['toolCallId'] === callId && isDone(call)),
   )
   for (const [index, call] of clientCalls.entries())
     addResult(call, { ...origin, id: `${id}-result-${index + 1}` }, writer)
@@ -522,7 +526,8 @@ function contentPart(part: RawObject, { line }: Origin, writer: SessionWriter): 
     return []
   }
   if (isTool(part)) {
-    const toolName = stringOf(part['toolName']) || stringOf(type).slice('tool-'.length)
+    const toolName =
+      stringOf(part['toolName']) || stringOf(type).replace(/^(?:dynamic-)?tool-?/, '') || 'unknown'
     const isProviderExecuted = part['providerExecuted'] === true
     const call = {
       type: 'tool-call',
@@ -562,10 +567,8 @@ function addResult(call: RawObject, origin: Origin, writer: SessionWriter): void
     }
     case 'output-error':
       return writer.result({ callId, content: contentOf(call['errorText']), isError: true }, origin)
-    case 'output-denied':
-      return writer.reject(callId, stringOf(objectOf(call['approval'])['reason']), origin)
     default:
-      return undefined
+      if (isDone(call)) writer.reject(callId, stringOf(objectOf(call['approval'])['reason']), origin)
   }
 }
 

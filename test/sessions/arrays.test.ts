@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../properties/sessions/lines.ts'
 import { isQuarantined } from '../../src/event/index.ts'
-import { replay, toAnthropic, toMessages, toOpenAIResponses } from '../../src/index.ts'
+import { listPendingCalls, replay, toAnthropic, toMessages, toOpenAIResponses } from '../../src/index.ts'
 import { readSession, type Session, type SessionFormat } from '../../src/sessions/index.ts'
 
 const read = (values: readonly unknown[], from?: SessionFormat): Session =>
@@ -479,6 +479,27 @@ describe('reading UI messages', () => {
       { content: textParts('{"content":[{"type":"paragraph","text":"a"}]}'), is_error: false },
     ])
     expect(session.notes).toMatchObject([{ what: 'tool result metadata', count: 1 }])
+  })
+
+  it('ends the calls that the user has denied, but no others that wait', () => {
+    const approval = { id: 'a', reason: 'no' }
+    const part = (toolCallId: string, state: string, more: object) => {
+      return { type: 'dynamic-tool', toolCallId, state, input: {}, approval: { ...approval, ...more } }
+    }
+    const parts = [
+      part('denied', 'output-denied', { approved: false }),
+      part('answered', 'approval-responded', { approved: false }),
+      part('approved', 'approval-responded', { approved: true }),
+      part('requested', 'approval-requested', {}),
+    ]
+    const session = read([{ id: 'm', role: 'assistant', parts }])
+    const rejected = events(session).filter(({ kind }) => kind === 'UserRejectObservation')
+    expect(rejected).toMatchObject([
+      { tool_call_id: 'denied', rejection_reason: 'no', tool_name: 'unknown' },
+      { tool_call_id: 'answered', rejection_reason: 'no', tool_name: 'unknown' },
+    ])
+    const pending = listPendingCalls(replay(session.facts.map(({ fact }) => fact)))
+    expect(pending.map(({ entry }) => entry.event.tool_call_id)).toEqual(['approved', 'requested'])
   })
 
   it('orders steps and text of messages that have no parts', () => {
