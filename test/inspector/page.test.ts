@@ -6,6 +6,7 @@ import { buildInspector } from '../../src/build/library.ts'
 import { fitToBudget } from '../../src/context/budget.ts'
 import { loadLine } from '../../src/event/load.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
+import { fromAnthropic } from '../../src/messages/index.ts'
 import { maskSecrets } from '../../src/event/mask.ts'
 import { findings } from '../../src/explain/index.ts'
 import { inspectorPage } from '../../src/inspector/index.ts'
@@ -104,6 +105,20 @@ function lineByFit(state: State, budget: number): BudgetLine {
 }
 
 describe('values computed from a log', () => {
+  it('include each request of a server that gives all replies the same id', () => {
+    const events = [1, 2].flatMap((number) => {
+      const call = (id: string) => ({ type: 'tool_use', id: `${id}${number}`, name: 'ls', input: {} })
+      const usage = { input_tokens: number, output_tokens: 1 }
+      const reply = { id: 'same', stop_reason: 'tool_use', content: [call('a'), call('b')], usage }
+      return fromAnthropic(reply).events
+    })
+    const asks = asksOf(replayed(documentOf(events)))
+    expect(asks.map(({ seq, tokens }) => [seq, tokens?.input])).toEqual([
+      [0, 1],
+      [2, 2],
+    ])
+  })
+
   it('agree with the engine at every position of a hostile log', () => {
     let [cuts, breaks, lines] = [0, 0, 0]
     fc.assert(

@@ -136,11 +136,12 @@ export function asksOf({ states }: Replayed): Ask[] {
   for (const entry of state.log.entries) {
     const { event, seq, inTree } = entry
     if (event === null || !inTree || !isOfReply(event)) continue
-    if (event.kind === 'ActionEvent' && event.llm_response_id !== '') {
-      if (seen.has(event.llm_response_id)) continue
-      seen.add(event.llm_response_id)
-    }
     const record = replyOf(event)
+    const id = event.kind === 'ActionEvent' ? event.llm_response_id : ''
+    // Some servers use one id for all replies. But only the first event of a reply has more than `after`.
+    const isFirst = Object.keys(record ?? {}).some((key) => key !== 'after')
+    if (id !== '' && seen.has(id) && !isFirst) continue
+    seen.add(id)
     asks.push({
       seq,
       position: orderOf(state, entry, event),
