@@ -1,5 +1,6 @@
 /** Sessions of other agents as input: detection of the format, import, conversion and compression. */
 
+import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
@@ -241,6 +242,27 @@ describe('import of a folder with empty files', () => {
     expect(JSON.parse(conversations.out).items).toHaveLength(1)
   })
 })
+
+describe.skipIf(process.platform === 'win32')(
+  'import of a folder with a pipe and an unreadable subfolder',
+  () => {
+    it('reads the files, and reports only the subfolder', async () => {
+      const pathOf = folder({ 'all/chat.json': JSON.stringify(openaiChat(SCRIPT)), 'all/deep/x': '' })
+      const name = 'x'.repeat(250)
+      // No process can open a path of more than 4,096 bytes, so the shell cannot enter the last subfolder either.
+      const loop = `while mkdir ${name} && cd ${name} 2>/dev/null; do :; done`
+      execFileSync('sh', ['-c', `mkfifo a.jsonl; mkdir b.jsonl; cd deep; ${loop}`], { cwd: pathOf('all') })
+      try {
+        const { code, out, err } = await colloquy(['import', '--db', pathOf('x.db'), pathOf('all')])
+        expect(code).toBe(1)
+        expect(out).toContain('chat.json  ')
+        expect(err.split('\n')).toEqual([expect.stringContaining(`${name}/: `), ''])
+      } finally {
+        execFileSync('rm', ['-r', pathOf('all/deep')])
+      }
+    })
+  },
+)
 
 const textParts = (words: string) => [{ type: 'input_text', text: words }]
 const rollout = (id: string, from: number, turns: readonly string[], meta: object = {}): string =>

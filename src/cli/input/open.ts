@@ -336,19 +336,37 @@ async function* readEvents(
     yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
+/**
+ * Lists the files below a folder, and its unreadable subfolders, each with a slash at the end. Links to folders are
+ * not followed. Rejects if the folder itself cannot be read.
+ */
+async function filesBelow(root: string, path = ''): Promise<string[]> {
+  const entries = await readdir(join(root, path), { withFileTypes: true })
+  const listed = entries.map(async (entry): Promise<string[]> => {
+    const inner = join(path, entry.name)
+    if (entry.isDirectory()) return filesBelow(root, inner).catch(() => [`${inner}/`])
+    // Opening a pipe would wait for a writer.
+    return entry.isFile() || entry.isSymbolicLink() ? [inner] : []
+  })
+  return (await Promise.all(listed)).flat()
+}
+
 /** Returns a folder's possible session files, sorted by path; null if it has none, or is a conversation's folder. */
 export async function sessionFilesIn(name: string) {
-  const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
+  const entries = await filesBelow(name).catch((): string[] => [])
   const isConversation = entries.some(
     (file) => /^(?:events[\\/])?[^\\/]+$/.test(file) && isNeeded(file.replaceAll('\\', '/')),
   )
   if (isConversation) return null
-  const files = entries.filter((file) => /^\.jsonl?(?:\.zst)?$/i.test(extensionOf(file)))
+  // Importing an unreadable subfolder reports why it cannot be read.
+  const files = entries.filter(
+    (file) => /^\.jsonl?(?:\.zst)?$/i.test(extensionOf(file)) || file.endsWith('/'),
+  )
   if (files.length === 0) return null
   const groups = Map.groupBy(files, nameOf)
   return files.toSorted().map((file) => {
     const isAlone = groups.get(nameOf(file))?.length === 1
-    const path = file.slice(0, -extensionOf(file).length).replaceAll(/[\\/]/g, '-')
+    const path = file.slice(0, file.length - extensionOf(file).length).replaceAll(/[\\/]/g, '-')
     return { file: join(name, file), name: isAlone ? nameOf(file) : path }
   })
 }
@@ -358,14 +376,13 @@ export async function findRollout(other: string, id: string): Promise<string | n
   const folder = dirname(resolve(other))
   const home = /^(.*[\\/])(?:archived_)?sessions(?=[\\/]|$)/.exec(folder)?.[1]
   const folders = home === undefined ? [folder] : [join(home, 'sessions'), join(home, 'archived_sessions')]
-  const files = await Promise.all(
-    folders.map(async (root) => {
-      // The folder of a copied file can have any number of subfolders, so they are not searched.
-      const names = await readdir(root, { recursive: home !== undefined }).catch((): string[] => [])
-      return names.map((file) => join(root, file))
-    }),
-  )
-  return files.flat().find((file) => ['-', '_'].some((mark) => nameOf(file).endsWith(mark + id))) ?? null
+  for (const root of folders) {
+    // The folder of a copied file can have any number of subfolders, so they are not searched.
+    const files = await (home === undefined ? readdir(root) : filesBelow(root)).catch((): string[] => [])
+    const found = files.find((file) => ['-', '_'].some((mark) => nameOf(file).endsWith(mark + id)))
+    if (found !== undefined) return join(root, found)
+  }
+  return null
 }
 
 const nameOf = (file: string): string => basename(file.replaceAll('\\', '/'), extensionOf(file))
