@@ -139,16 +139,9 @@ const KNOWN_COUNTS: ReadonlySet<string> = new Set([
   'prompt_tokens_details.text_tokens',
   'completion_tokens_details.text_tokens',
 ])
-const ORDINARY: ReadonlySet<JsonValue> = new Set([
-  'standard',
-  'default',
-  'auto',
-  'not_available',
-  'on_demand',
-  'ON_DEMAND',
-  'global',
-  '',
-])
+const ORDINARY: ReadonlySet<JsonValue> = new Set(
+  'standard,default,auto,not_available,on_demand,ON_DEMAND,global,'.split(','),
+)
 
 /** The usage in the record of a reply. */
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>

@@ -1,6 +1,7 @@
 import {
   actionKind,
   isWhitespace,
+  joinArguments,
   objectOf,
   objectsOf,
   readArguments,
@@ -484,7 +485,9 @@ export const replyPart = {
     is: 'call',
     id: stringOf(id),
     name: stringOf(name),
-    arguments: textOfInput(input),
+    // The text of a custom call is not JSON.
+    arguments:
+      typeof input === 'string' && rest.unfit !== CUSTOM ? joinArguments([input]) : textOfInput(input),
     input: frozenInput(input),
     item: null,
     more: null,

@@ -3,7 +3,8 @@ import { isObject } from '../event/json.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import { BROKEN, failureOf, hasSameArguments } from './reply.ts'
 import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome } from './reply.ts'
-import { type RawObject, objectOf, objectsOf, readArguments, stringOf, textOfInput } from './text.ts'
+import { joinArguments, objectOf, objectsOf, readArguments, stringOf, textOfInput } from './text.ts'
+import type { RawObject } from './text.ts'
 
 interface StreamReader {
   readonly push: (event: RawObject) => readonly StreamingDeltaEvent[]
@@ -240,21 +241,6 @@ export function withValue(target: unknown, [step = '', ...rest]: readonly string
   const before = list[index]
   const isPart = typeof inner === 'object' && inner !== null && !Array.isArray(inner)
   return list.toSpliced(index, 1, isPart ? { ...(before as object | undefined), ...inner } : inner)
-}
-
-/**
- * Joins the pieces of a call's arguments. Some servers repeat the whole text so far in each piece or in the
- * last one. O(length), or O(received bytes) if the text is repeated.
- */
-export function joinArguments(pieces: readonly string[]): string {
-  const joined = pieces.join('')
-  if (readArguments(joined) !== null) return joined
-  const half = joined.slice(joined.length / 2)
-  let text = ''
-  for (const piece of pieces)
-    text = piece.length >= text.length && piece.startsWith(text) ? piece : text + piece
-  const candidates = joined === half + half ? [half, text] : [text]
-  return candidates.find((each) => readArguments(each) !== null) ?? joined
 }
 
 function differs(text: string, other: unknown): boolean {

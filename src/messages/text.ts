@@ -46,6 +46,21 @@ export function readArguments(text: string, object: JsonObject | null = null): J
   return isFinite ? parsed : null
 }
 
+/**
+ * Joins the pieces of a call's arguments. Some servers repeat the whole text so far in each piece or in the
+ * last one. O(length), or O(received bytes) if the text is repeated.
+ */
+export function joinArguments(pieces: readonly string[]): string {
+  const joined = pieces.join('')
+  if (readArguments(joined) !== null) return joined
+  const half = joined.slice(joined.length / 2)
+  let text = ''
+  for (const piece of pieces)
+    text = piece.length >= text.length && piece.startsWith(text) ? piece : text + piece
+  const candidates = joined === half + half ? [half, text] : [text]
+  return candidates.find((each) => readArguments(each) !== null) ?? joined
+}
+
 function parseObject(text: string): JsonObject | null {
   const value = parseJson(text)
   return isObject(value) ? value : null

@@ -5,13 +5,13 @@ import { describe, expect, it } from 'vitest'
 import { REPLY_WIRES } from '../../properties/replies/wires.ts'
 import { decodeEvent } from '../../src/event/decode.ts'
 import { replyOf } from '../../src/event/reply.ts'
-import type { ReplyCollector } from '../../src/messages/reply.ts'
+import type { Reply, ReplyCollector } from '../../src/messages/reply.ts'
 import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
-import { collectAnthropic } from '../../src/messages/anthropic/read.ts'
+import { collectAnthropic, fromAnthropic } from '../../src/messages/anthropic/read.ts'
 import { collectBedrock, fromBedrock } from '../../src/messages/bedrock/read.ts'
 import { collectGoogle } from '../../src/messages/google/read.ts'
-import { collectInteractions } from '../../src/messages/interactions/read.ts'
-import { collectOpenAIChat } from '../../src/messages/openai-chat/read.ts'
+import { collectInteractions, fromInteractions } from '../../src/messages/interactions/read.ts'
+import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { collectOpenAIResponses, fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 
 /** Reads a stream: its text, calls, errors and tokens, and the text of its deltas. */
@@ -586,6 +586,68 @@ const hop = (id: string, output: object[], status: string, more: object = {}) =>
 const parts = (parts: object[], more: object = {}) => ({ candidates: [{ content: { parts }, ...more }] })
 const pieces = (call: object, ...path: string[]) => ({
   functionCall: { ...call, partialArgs: path.map((name) => ({ jsonPath: `$.${name}`, numberValue: 1 })) },
+})
+
+const chatCall = (args: string) => ({
+  index: 0,
+  id: 'c',
+  type: 'function',
+  function: { name: 'bash', arguments: args },
+})
+const chatEnd = { choices: [{ delta: {}, finish_reason: 'tool_calls' }] }
+
+describe('arguments that are sent twice', () => {
+  const TWICE = `${LS}${LS}`
+  it.each<[string, (args: string) => Reply, ReplyCollector, object[]]>([
+    [
+      'Anthropic',
+      (input) => fromAnthropic({ content: [{ ...toolUse, input }] }),
+      collectAnthropic(),
+      [start, block(toolUse), json(TWICE), ...end],
+    ],
+    [
+      'Chat Completions',
+      (args) =>
+        fromOpenAIChat({
+          choices: [{ message: { tool_calls: [chatCall(args)] }, finish_reason: 'tool_calls' }],
+        }),
+      collectOpenAIChat(),
+      [{ choices: [{ delta: { tool_calls: [chatCall(TWICE)] } }] }, chatEnd],
+    ],
+    [
+      'OpenAI Responses',
+      (args) => fromOpenAIResponses({ output: [fc1(args)] }),
+      collectOpenAIResponses(),
+      [added, argumentsDelta(TWICE), completed([])],
+    ],
+    [
+      'Bedrock',
+      (input) =>
+        fromBedrock({
+          output: { message: { content: [{ toolUse: { toolUseId: 'a', name: 'bash', input } }] } },
+          stopReason: 'tool_use',
+        }),
+      collectBedrock(),
+      [bedrockCall('a', 'bash'), bedrockBlock({ toolUse: { input: TWICE } }), bedrockEnd],
+    ],
+    [
+      'Interactions',
+      (args) =>
+        fromInteractions({ status: 'requires_action', steps: [functionCall('a', 'bash', args as never)] }),
+      collectInteractions(),
+      [step(functionCall('a', 'bash')), argumentPart(TWICE), actionRequired()],
+    ],
+  ])('are executed once, streamed or not: %s', (_, read, collector, events) => {
+    const calls = [`+ bash ${LS}`]
+    expect(readStream({ push: () => [], end: () => read(TWICE) }, []).calls).toEqual(calls)
+    expect(readStream(collector, events).calls).toEqual(calls)
+  })
+
+  it('stay as they are in a custom call', () => {
+    const call = { id: 'c', type: 'custom', custom: { name: 'bash', input: TWICE } }
+    const { events } = fromOpenAIChat({ choices: [{ message: { tool_calls: [call] } }] })
+    expect(events[0]).toMatchObject({ tool_call: { arguments: TWICE }, action: null })
+  })
 })
 
 describe('contents with one index, and calls in pieces', () => {

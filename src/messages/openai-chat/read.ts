@@ -17,6 +17,7 @@ import type { Endings, Failure, ReadOptions, ReplyCollector, ReplyOutcome, Reply
 import {
   type RawObject,
   isWhitespace,
+  joinArguments,
   objectOf,
   objectsOf,
   runsOf,
@@ -26,7 +27,7 @@ import {
   withoutEmpty,
 } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { collectStream, gather, joinArguments, joinPieces, joinValues } from '../stream.ts'
+import { collectStream, gather, joinPieces, joinValues } from '../stream.ts'
 import { LIMITS, REASONING } from './blocks.ts'
 
 /** A call while it is streamed. Some servers repeat its id, or only its name, in each chunk. */
