@@ -245,6 +245,34 @@ describe.each(Object.entries(STORES))('feed rows in %s', (name, open) => {
     },
   )
 
+  it.each([undefined, shardOf('a')])(
+    'never reset a reader that starts after the deletions (shard: %s)',
+    async (shard) => {
+      const { stores } = open({ feedRows: 1 })
+      const [store] = stores as [Store]
+      const ids = Array.from({ length: 8 }, (_, n) => sameShard('a', n))
+      for (const id of ids) await store.createConversation({ id })
+      const deleteFive = async (): Promise<void> => {
+        for (let n = 0; n < 5; n += 1) {
+          await store.createConversation({ id: 'a' })
+          await store.deleteConversation('a')
+        }
+      }
+      await deleteFive()
+      const reader = new Reader()
+      const deadline = performance.now() + 300_000
+      // The page after the first one begins before the removed rows.
+      while (reader.copy.size < ids.length && reader.resets === 0 && performance.now() < deadline)
+        await reader.read(store, 3, shard)
+      expect([reader.copy.size, reader.resets]).toEqual([ids.length, 0])
+      await deleteFive()
+      while (reader.resets === 0 && performance.now() < deadline) await reader.read(store, 3, shard)
+      for (let pages = 0; pages < 9; pages += 1) await reader.read(store, 3, shard)
+      expect(reader.resets).toBe(1)
+      for (const one of stores) await one.close()
+    },
+  )
+
   it('are kept for a follower until it has not read for 31 days', async () => {
     let days = 0n
     const clock = () => BigInt(Date.UTC(2026, 0, 1)) * 1_000n + days * 86_400_000_000n

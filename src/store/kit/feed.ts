@@ -25,12 +25,15 @@ export interface FeedRow {
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /** Whether a later `deleted` row was removed, so a reader at this row must restart. Read in a page's first row. */
+  /** Whether a `deleted` row after this row and `start` was removed: the reader must restart. Read in the first row. */
   readonly isBehind?: boolean
   readonly log?: number
 }
 
-interface FeedPosition extends Pick<FeedRow, 'position' | 'witness' | 'until'> {}
+interface FeedPosition extends Pick<FeedRow, 'position' | 'witness' | 'until'> {
+  /** Position of the feed's last row when the reader started. The reader needs no earlier deletion. */
+  readonly start: string
+}
 
 /** A checked query of the feed. */
 export interface CheckedFeedQuery {
@@ -68,10 +71,10 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
   const scope = scopeOf('feed', '', { shard })
   const cursor = checkText('after', query.after)
   if (cursor === null) return { shard, limit, after: null, fromEnd: from === 'end', scope }
-  const [position = '', witness = '', until = ''] = decodeCursor(scope, cursor)
+  const [position = '', witness = '', until = '', start = '0'] = decodeCursor(scope, cursor)
   if (position === '') return { shard, limit, after: null, fromEnd: false, scope }
-  if (!POSITION.test(position) || !COUNT.test(until)) refuseCursor('altered')
-  return { shard, limit, after: { position, witness, until: Number(until) }, fromEnd: false, scope }
+  if (!POSITION.test(position) || !COUNT.test(until) || !POSITION.test(start)) refuseCursor('altered')
+  return { shard, limit, after: { position, witness, until: Number(until), start }, fromEnd: false, scope }
 }
 
 /** Matches one or two whole numbers, separated by a space. Each fits into a signed 64-bit integer. */
@@ -134,22 +137,29 @@ export interface FeedPlan {
 
 /** Returns the empty page at the end of the feed. @param last the last row, if there is one */
 export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined): FeedPage {
-  return { items: [], next: cursorAt(scope, last ?? null), more: false, reset: false }
+  return { items: [], next: cursorAt(scope, last ?? null, '0'), more: false, reset: false }
 }
 
 /**
  * Plans a page of the feed. O(rows).
  * @param rows the rows from `after` on, including the row at `after`, in order; at most {@link rowsFor}
  * @param end the last row that was read, if the adapter skipped rows and more rows may follow
+ * @param newest the feed's last row, read before `rows`, if the adapter removes rows and `after` is null
  */
-export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?: FeedRow): FeedPlan {
+export function planFeed(
+  query: CheckedFeedQuery,
+  rows: readonly FeedRow[],
+  end?: FeedRow,
+  newest?: Pick<FeedRow, 'position'>,
+): FeedPlan {
   const { after, scope, limit } = query
+  const start = after?.start ?? newest?.position ?? '0'
   const [first] = rows
   const isKnown = first?.position === after?.position && first?.witness === after?.witness
   if (after !== null && (!isKnown || first?.isBehind === true))
-    return { parts: [], page: { next: cursorAt(scope, null), more: true, reset: true } }
+    return { parts: [], page: { next: cursorAt(scope, null, start), more: true, reset: true } }
   const parts: FeedPart[] = []
-  let last = after
+  let last: Omit<FeedPosition, 'start'> | null = after
   let more = rows.length === rowsFor(query)
   let remaining = limit
   for (const row of rows) {
@@ -166,7 +176,7 @@ export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?
     last = end
     more = true
   }
-  return { parts, page: { next: cursorAt(scope, last), more, reset: false } }
+  return { parts, page: { next: cursorAt(scope, last, start), more, reset: false } }
 }
 
 /** Returns the planned page. @param eventsOf returns a part's events in order, without deleted events */
@@ -183,5 +193,5 @@ export function fillFeed(
   return { items, ...page }
 }
 
-const cursorAt = (scope: string, index: FeedPosition | null): string =>
-  encodeCursor(scope, index === null ? [''] : [index.position, index.witness, String(index.until)])
+const cursorAt = (scope: string, index: Omit<FeedPosition, 'start'> | null, start: string): string =>
+  encodeCursor(scope, index === null ? [''] : [index.position, index.witness, String(index.until), start])

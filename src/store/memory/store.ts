@@ -340,9 +340,10 @@ class MemoryFeed {
     const from = positionNumber(query)
     const start = firstFrom(rows, ({ index }) => index < from)
     const removed = query.shard === null ? Math.max(...this.#removed) : (this.#removed[query.shard] ?? 0)
+    const isMissed = removed > Number(query.after?.start ?? 0)
     return rows
       .slice(start, start + kit.rowsFor(query))
-      .map((row) => ({ ...this.#rowOf(row, startOf), isBehind: row.index < removed }))
+      .map((row) => ({ ...this.#rowOf(row, startOf), isBehind: isMissed && row.index < removed }))
   }
 
   last(query: CheckedFeedQuery): FeedRow | undefined {
@@ -462,13 +463,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       return backward ? part.toReversed() : part
     },
 
-    async get(conversationId, id, options): Promise<StoredEvent | null> {
-      return findEvents(conversationId, [id], options)[0] ?? null
-    },
-
-    async getMany(conversationId, ids, options): Promise<(StoredEvent | null)[]> {
-      return findEvents(conversationId, ids, options)
-    },
+    get: async (conversationId, id, options) => findEvents(conversationId, [id], options)[0] ?? null,
+    getMany: async (conversationId, ids, options) => findEvents(conversationId, ids, options),
 
     async search(query) {
       const log = open(conversations).find(query.conversationId)?.log
@@ -501,17 +497,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       return record
     },
 
-    async getConversation(id) {
-      return open(conversations).find(id)?.record ?? null
-    },
-
-    async listConversations(query) {
-      return open(conversations).page(kit.checkConversationQuery(query))
-    },
-
-    async countConversations(filter, options) {
-      return open(conversations).count(kit.checkConversationFilter(filter), kit.checkCountOptions(options))
-    },
+    getConversation: async (id) => open(conversations).find(id)?.record ?? null,
+    listConversations: async (query) => open(conversations).page(kit.checkConversationQuery(query)),
+    countConversations: async (filter, options) =>
+      open(conversations).count(kit.checkConversationFilter(filter), kit.checkCountOptions(options)),
 
     async setStatus(id, status, version) {
       const stored = open(conversations).find(id)
@@ -558,9 +547,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       return true
     },
 
-    async getLease(conversationId) {
-      return open(conversations).find(conversationId)?.lease ?? null
-    },
+    getLease: async (conversationId) => open(conversations).find(conversationId)?.lease ?? null,
 
     async listLeases(query) {
       const stored = open(conversations)
@@ -601,28 +588,23 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       return string === undefined ? null : textContent(string, range)
     },
 
-    async auditBlobs() {
-      return open(conversations).audit()
-    },
+    auditBlobs: async () => open(conversations).audit(),
 
     async feed(query) {
       const stored = open(conversations)
       const checked = kit.checkFeedQuery(query)
       if (checked.fromEnd) return kit.feedEnd(checked, feed.last(checked))
       const rows = feed.rows(checked, startOf)
-      return kit.fillFeed(kit.planFeed(checked, rows), ({ row, from, until }) =>
+      const plan = kit.planFeed(checked, rows, undefined, feed.last(checked))
+      return kit.fillFeed(plan, ({ row, from, until }) =>
         (stored.find(row.conversationId)?.log.rows ?? []).slice(from, until).map(({ event }) => event),
       )
     },
 
     getItem: async (collection, id) => open(items).getItem(collection, id),
-
     changeItems: async (changes) => open(items).changeItems(changes),
-
     listItems: async (collection, query) => open(items).listItems(collection, query),
-
     countItems: async (collection, filter, options) => open(items).countItems(collection, filter, options),
-
     claimItems: async (collection, claim) => open(items).claimItems(collection, claim),
 
     watch(conversationId, wake) {

@@ -239,10 +239,13 @@ function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: 
   return `SELECT r.*, l.number IS NOT NULL AS is_there, (r.moment, r.position) = (p.moment, p.position) AND EXISTS (
       SELECT FROM generate_series(${shard ?? 0}, ${shard ?? SHARDS - 1}) AS s (shard) CROSS JOIN LATERAL (
         SELECT FROM ${schema}.feed m WHERE m.shard = s.shard AND m.moment = -1
-        AND (m.witness, m.number) > (p.moment, p.position) LIMIT 1
+        AND (m.witness, m.number) > (p.moment, p.position) AND (m.witness, m.number) > (p.start, p.start_position) LIMIT 1
       ) m
     ) AS is_behind
-    FROM (SELECT CAST(? AS bigint) AS moment, CAST(? AS bigint) AS position, CAST(? AS bigint) AS maximum) p
+    FROM (
+      SELECT CAST(? AS bigint) AS moment, CAST(? AS bigint) AS position, CAST(? AS bigint) AS start,
+        CAST(? AS bigint) AS start_position, CAST(? AS bigint) AS maximum
+    ) p
     CROSS JOIN LATERAL (
       SELECT r.* FROM ${from} ORDER BY r.moment ${order}, r.position ${order} LIMIT p.maximum
     ) r LEFT JOIN LATERAL (SELECT l.number FROM ${schema}.log l WHERE l.number = r.number LIMIT 1) l ON true
@@ -255,13 +258,15 @@ function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: 
  */
 export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, after, fromEnd } = query
-  if (fromEnd) {
-    const last = yield* first<Row>(rowsSql(schema, shard, false, 'DESC'), 0, 0, 1)
-    return feedEnd(query, last && rowOf(last))
-  }
+  const last =
+    after === null ? yield* first<Row>(rowsSql(schema, shard, false, 'DESC'), 0, 0, 0, 0, 1) : undefined
+  const newest = last && rowOf(last)
+  if (fromEnd) return feedEnd(query, newest)
   const [moment = '0', position = '0'] = after?.position.split(' ') ?? []
-  const rows = yield* all<Row>(rowsSql(schema, shard, true, 'ASC'), moment, position, rowsFor(query))
-  const plan = planFeed(query, rows.map(rowOf))
+  const [start = '0', startPosition = '0'] = after?.start.split(' ') ?? []
+  const values = [moment, position, start, startPosition, rowsFor(query)]
+  const rows = yield* all<Row>(rowsSql(schema, shard, true, 'ASC'), ...values)
+  const plan = planFeed(query, rows.map(rowOf), undefined, newest)
   if (plan.page.reset) yield* settleFeed(schema)
   const wanted = plan.parts.filter(({ row }) => row.change === FEED_CHANGE.events)
   const events = wanted.length === 0 ? [] : yield* eventsOfParts(schema, wanted)

@@ -499,14 +499,13 @@ export interface FeedEntry extends FeedEnd {
 
 export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, fromEnd } = query
-  if (fromEnd) {
-    const last = yield* first<FeedEnd>(FEED_LAST)
-    return feedEnd(query, last && rowOf({ ...last, conversationId: '', isThere: 0 }))
-  }
+  if (fromEnd) return feedEnd(query, endOf(yield* first<FeedEnd>(FEED_LAST)))
   const looked = rowsFor(query) * (shard === null ? 1 : SHARDS)
   const from = positionNumber(query)
   // The cheapest statement is first, because a unit of work repeats its first statement in a transaction.
-  const isBehind = (yield* first(IS_BEHIND, shard, from)) !== undefined
+  const reached = Math.max(from, Number(query.after?.start ?? 0))
+  const isBehind = (yield* first(IS_BEHIND, shard, reached)) !== undefined
+  const newest = query.after === null ? yield* first<FeedEnd>(FEED_LAST) : undefined
   const entries = yield* all<FeedEntry>(FEED_ROWS, from, from, looked, from, shard, rowsFor(query))
   // If a shard has few rows, its page ends after the maximum number of visited rows.
   const end =
@@ -516,7 +515,8 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const plan = planFeed(
     query,
     entries.map((row) => rowOf(row, isBehind)),
-    end && rowOf({ ...end, conversationId: '', isThere: 0 }),
+    endOf(end),
+    endOf(newest),
   )
   const parts = new Map(
     plan.parts.flatMap((part) =>
@@ -535,3 +535,6 @@ const rowOf = (row: FeedEntry, isBehind = false): FeedRow => ({
   isThere: row.isThere === 1,
   isBehind,
 })
+
+const endOf = (end: FeedEnd | undefined): FeedRow | undefined =>
+  end && rowOf({ ...end, conversationId: '', isThere: 0 })
