@@ -4,8 +4,9 @@ import { checkBound, checkOptionNames } from '../event/check-value.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { hasText } from '../event/text.ts'
 import type { ACPToolCallEvent, ActionEvent, MessageEvent, ToolResultEvent } from '../event/types.ts'
-import { type EventKind, isToolResult } from '../event/kinds.ts'
-import { type Entry, type EventEntry, loadedEvent } from '../log/entry.ts'
+import { EVENT_KINDS, type EventKind, isToolResult, KINDS } from '../event/kinds.ts'
+import { type Entry, type EventEntry, eventKindOf, loadedEvent } from '../log/entry.ts'
+import { openCallOf } from '../log/open-calls.ts'
 import { callsEnded } from '../state/read.ts'
 import { resultMessage, resultStatus } from '../messages/results.ts'
 import { isObject, ownField } from '../event/json.ts'
@@ -82,22 +83,32 @@ interface BlockLimits {
   readonly maxTool: number
 }
 
-/** Kinds whose evicted bodies cause an error. Results need no check: a result is evicted only with its call. */
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
+const RESULT_KINDS = EVENT_KINDS.filter((kind) => KINDS[kind].unit === 'result')
 
 /** Yields the newest block first. @throws `evicted`. */
 function* transcriptBlocks(state: State, limits: BlockLimits): IterableIterator<string> {
   const callOf = callsEnded(state)
+  const { pendingCalls } = state.branch
   const results = new Map<number, ToolResultEvent>()
   const shownCalls = new Set<string>()
+  let evictedResult: Entry | null = null
   for (let entry: Entry | null = state.log.head; entry !== null; entry = entry.parent) {
     const event = loadedEvent(entry, SHOWN_KINDS)
-    if (event === null) continue
+    if (event === null) {
+      if (RESULT_KINDS.some((kind) => kind === eventKindOf(entry))) evictedResult = entry
+      continue
+    }
     if (isToolResult(event)) {
       const call = callOf(entry as EventEntry<ToolResultEvent>)
       if (call !== null) results.set(call, event)
     } else if (event.kind === 'ActionEvent') {
-      yield* callTexts(maskSecrets(event), maskSecrets(results.get(entry.seq) ?? null), limits)
+      const { seq } = entry
+      const result = results.get(seq) ?? null
+      // If a message completed the call, a condensation can have left only the call in memory.
+      if (result === null && openCallOf(pendingCalls, event.tool_call_id, seq) === undefined && evictedResult)
+        loadedEvent(evictedResult, RESULT_KINDS)
+      yield* callTexts(maskSecrets(event), maskSecrets(result), limits)
     } else if (event.kind === 'MessageEvent') {
       // If a call continues after a message, it is shown before and after the message.
       shownCalls.clear()

@@ -3,11 +3,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { resumeTranscript, type TranscriptOptions } from '../../src/context/transcript.ts'
+import { hasCode } from '../../src/event/errors.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
 import type { ACPToolCallEvent, Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import { hostileLog } from '../../src/testing/index.ts'
+import { backgroundLog } from '../../properties/background-log.ts'
 import {
   action,
   agent,
@@ -345,5 +347,32 @@ describe('a transcript of an evicted state', () => {
     expect(resumeTranscript(state, { ...BARE, maxLength: 100 })).toBe(
       transcript(log, { ...BARE, maxLength: 100 }),
     )
+  })
+
+  it('never shows a completed call without its result', () => {
+    const call = action('a')
+    const working = observe('w', call)
+    const completes = { action_id: 'a', tool_call_id: call.tool_call_id, tool_name: 'ls', outcome: 'done' }
+    const done = user('d', 'Done.')
+    const completion = {
+      ...done,
+      source: 'environment',
+      llm_message: { ...done.llm_message, completes },
+    } as const
+    const observation = { ...working.observation, kind: 'WorkingObservation' }
+    const log = [call, { ...working, observation }, condensation('c', ['w']), completion]
+    expect(() => resumeTranscript(evict(replay(log)))).toThrow(expect.objectContaining({ code: 'evicted' }))
+  })
+
+  it('equals the transcript before the eviction, or throws', () => {
+    const property = fc.property(fc.oneof(hostileLog(), backgroundLog()), (facts) => {
+      const state = replay(facts)
+      try {
+        expect(resumeTranscript(evict(state))).toBe(resumeTranscript(state))
+      } catch (error) {
+        if (!hasCode(error, 'evicted')) throw error
+      }
+    })
+    fc.assert(property, { numRuns: 200 })
   })
 })
