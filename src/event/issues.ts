@@ -106,11 +106,9 @@ function describeProblem(problem: Problem, input: unknown): readonly [type: stri
     case 'invalid_value':
       return [type, `Must be ${noun}.`]
     case 'too_small':
-      return problem.origin === 'string'
-        ? ['string_too_short', `Must have ${problem.minimum} character(s) or more.`]
-        : ['greater_than_equal', `Must be at least ${problem.minimum}.`]
+      return describeLimit(problem.origin, ['greater_than_equal', 'short'], `at least ${problem.minimum}`)
     case 'too_big':
-      return ['less_than_equal', `Must be at most ${problem.maximum}.`]
+      return describeLimit(problem.origin, ['less_than_equal', 'long'], `at most ${problem.maximum}`)
     case 'invalid_format':
       return ['string_pattern_mismatch', problem.message]
     case 'custom':
@@ -118,6 +116,13 @@ function describeProblem(problem: Problem, input: unknown): readonly [type: stri
     default:
       return [type, problem.message]
   }
+}
+
+function describeLimit(origin: string, [type, length]: readonly [string, string], limit: string) {
+  if (origin === 'string') return [`string_too_${length}`, `Must have ${limit} character(s).`] as const
+  return origin === 'array'
+    ? ([`too_${length}`, `Must have ${limit} item(s).`] as const)
+    : ([type, `Must be ${limit}.`] as const)
 }
 
 export function typeName(value: unknown): string {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
 import { type Issue, toIssues } from '../../src/event/issues.ts'
-import { secrets, tags } from '../../src/service/request-schema.ts'
+import { messageBody, secrets, tags } from '../../src/service/request-schema.ts'
 import { sampleOf } from './samples.ts'
 
 function issuesOf(
@@ -78,7 +78,7 @@ describe('issues', () => {
       ['ActionEvent', { action: { kind: 'VisionInspectAction', image_index: 0, question: '' } }],
       {
         loc: ['action', 'question'],
-        msg: 'Must have 1 character(s) or more.',
+        msg: 'Must have at least 1 character(s).',
         type: 'string_too_short',
         input: '',
       },
@@ -178,4 +178,12 @@ describe('issues of a union', () => {
     const shown = toIssues(problems, value as never).map(({ loc, msg }) => `${loc.join('.')}: ${msg}`)
     expect(shown).toEqual([expected])
   })
+})
+
+it('a length that is too long or too short has a unit', () => {
+  const long = messageBody.read({ content: [], key: 'k'.repeat(201) })
+  expect('errors' in long && long.errors.map(({ msg, type }) => [msg, type])).toEqual([
+    ['Must have at least 1 item(s).', 'too_short'],
+    ['Must have at most 200 character(s).', 'string_too_long'],
+  ])
 })

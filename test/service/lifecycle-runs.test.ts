@@ -162,7 +162,10 @@ describe('runs', () => {
     ]
     expect(second.body).toEqual(first.body)
     expect((await info(id)).event_count).toBe(1)
-    expect(await codes([url, { ...say('Ho'), key: 'k' }])).toEqual([409])
+    for (const run of [false, true]) {
+      const other = await fixture.client.post(url, { ...say('Ho'), key: 'k', run })
+      expect([other.status, other.body]).toEqual([409, { detail: expect.stringContaining('`key`') }])
+    }
   })
 
   it('a message contains its sender', async () => {

@@ -10,7 +10,7 @@ import { formsOf, getConversationOr404 } from '../conversations/find-conversatio
 import { startOf } from '../conversations/starts.ts'
 import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { objectOf, operationsIn, type Operation } from '../http/operation.ts'
-import { HttpProblem } from '../http/problem.ts'
+import { HttpProblem, invalidValue } from '../http/problem.ts'
 import { appOf, incarnationOf } from './app-metadata.ts'
 import type { PendingMessages } from './pending-messages.ts'
 import { newId } from './sandboxes.ts'
@@ -131,6 +131,10 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
       const { older_than_days: days, keep_last: keepLast, ids, ...others } = criteria
       const filter = { ...others, ...(ids !== undefined && { ids: ids.flatMap(formsOf) }) }
       const isRetention = days !== undefined || keepLast !== undefined
+      if (isRetention && (ids !== undefined || filter.before !== undefined))
+        throw invalidValue(['body'], 'ids and before cannot be combined with older_than_days or keep_last')
+      if (!isRetention && Object.keys(filter).length === 0)
+        throw invalidValue(['body'], 'it needs ids, owner, tags, before, older_than_days or keep_last')
       const retention = {
         ...filter,
         ...(days !== undefined && { olderThan: Math.round(days * 86_400_000) }),

@@ -307,7 +307,7 @@ function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): 
     if (!refuse) return null
     throw new ColloquyError(
       'id_conflict',
-      `Another event has the id ${JSON.stringify(id)}. Choose another id.`,
+      `Another event has the id ${JSON.stringify(id)}. Use another id or \`key\`.`,
       { conversationId: context.conversationId, id },
     )
   })
