@@ -248,22 +248,20 @@ async function count(
   exact: boolean,
 ): Promise<Count> {
   const { store } = lifecycle.engine
-  const storeFilter = { tags, ...(owner !== null && { owner }) }
+  const filter = { tags, ...(owner !== null && { owner }), ...(status !== null && { status }) }
   const isListed =
     status === null || (await settle(lifecycle, exact ? Number.POSITIVE_INFINITY : MAX_PAGE_SIZE))
   if (archived !== null) {
     let total = 0
     let visited = 0
-    const query = { ...storeFilter, ...(status !== null && { status }) }
-    for await (const record of allConversations(store, query)) {
+    for await (const record of allConversations(store, filter)) {
       if (visited === MAX_COUNTED && !exact) return { count: total, more: true }
       if (isArchived(record) === archived) total += 1
       visited += 1
     }
     return { count: total, more: !isListed }
   }
-  if (status === null) return store.countConversations(storeFilter, { exact })
-  const { count: total, more } = await store.countConversations({ ...storeFilter, status }, { exact })
+  const { count: total, more } = await store.countConversations(filter, { exact })
   return { count: total, more: more || !isListed }
 }
 

@@ -79,7 +79,7 @@ export async function describeApps(
   const states = await sandboxes.states(ids)
   return mapConcurrent(records, AT_ONCE, async (record) => {
     if (record === null) return null
-    const { start_task_id: _task, pr_number, observability_tags, ...rest } = appOf(record)
+    const { start_task_id: _task, ...rest } = appOf(record)
     const { sandbox_id: sandboxId } = rest
     const { status } = sandboxId === null ? ITSELF : (states.get(sandboxId) ?? NO_STATE)
     const runs = status === 'RUNNING'
@@ -91,8 +91,6 @@ export async function describeApps(
       id,
       created_by_user_id: null,
       title: record.title,
-      pr_number: [...pr_number],
-      observability_tags: [...observability_tags],
       agent_kind: 'openhands',
       metrics: null,
       parent_conversation_id: record.parentConversationId && shownId(record.parentConversationId),

@@ -1,4 +1,4 @@
-import { isObject } from '../../event/json.ts'
+import { isObject, withoutNulls } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Sandboxes } from './sandboxes.ts'
@@ -25,6 +25,15 @@ export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMe
   const stored = metadata[APP]
   return isObject(stored) ? { ...NO_METADATA, ...(stored as Partial<AppMetadata>) } : NO_METADATA
 }
+
+export function repositoryOf(record: Pick<ConversationRecord, 'metadata'>): Partial<AppMetadata> {
+  const { selected_repository, selected_branch, git_provider } = appOf(record)
+  return { selected_repository, selected_branch, git_provider }
+}
+
+/** Returns the metadata in a start request. A field that is null or missing has the value of the parent, or none. */
+export const appFieldsIn = (request: JsonObject): Partial<AppMetadata> =>
+  withoutNulls(Object.fromEntries(Object.keys(NO_METADATA).map((name) => [name, request[name]])))
 
 /**
  * Distinguishes a conversation from a later conversation with the same id. Returns the id of its start task, if

@@ -68,7 +68,8 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
     },
     returns: pageOfSchema(START_TASK),
     async handle({ query: { sort_order, page_id, limit, ...filter }, request }) {
-      const order = { by: byOf(sort_order), descending: sort_order.endsWith('_DESC') }
+      const by = sort_order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
+      const order = { by, descending: sort_order.endsWith('_DESC') } as const
       const scope = scopeOf('start-tasks', sort_order, filter)
       const [inner = null] = page_id === null ? [] : decodeCursor(scope, page_id)
       const { items, next_page_id: next } = await findTasks(plane, filter, order, { cursor: inner, limit })
@@ -97,9 +98,6 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
 ]
 
 type StartFilter = ValuesOf<typeof FILTERS>
-
-const byOf = (order: string): 'created_at' | 'updated_at' =>
-  order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
 
 /**
  * Returns a page of matching tasks. O(limit), unless the page is filtered by creation time but sorted by

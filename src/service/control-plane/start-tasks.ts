@@ -6,7 +6,7 @@ import { hasCode } from '../../event/errors.ts'
 import { isLegalId, keyedId } from '../../event/ids.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ControlPlaneContext } from './app-conversations.ts'
-import { type AppMetadata, appOf, withApp } from './app-metadata.ts'
+import { appFieldsIn, type AppMetadata, appOf, repositoryOf, withApp } from './app-metadata.ts'
 import { newId } from './sandboxes.ts'
 import { isUnknown, type Lifecycle, sendOnce } from '../conversations/conversations.ts'
 import {
@@ -89,12 +89,11 @@ async function makeConversation(
   { workingDir, signal }: { readonly workingDir: string | null; readonly signal: AbortSignal },
 ): Promise<Conversation> {
   const { engine } = lifecycle
-  const request = task.request as StartRequest
+  const { initial_message: message } = task.request as StartRequest
   const conversation = (await isMade(engine.store, task))
     ? await engine.open(task.planned_id)
     : await make(lifecycle, task, workingDir)
-  const message = request.initial_message ?? null
-  if (message !== null) {
+  if (message !== null && message !== undefined) {
     const { content, run = true } = message
     await sendOnce(lifecycle, conversation, { content, run, key: startKey(task.id), signal })
   }
@@ -145,22 +144,10 @@ async function make(
   }
 }
 
-function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadata {
-  const request = task.request as StartRequest
-  const inherited = parent === null ? null : appOf(parent)
-  return {
-    selected_repository: request.selected_repository ?? inherited?.selected_repository ?? null,
-    selected_branch: request.selected_branch ?? inherited?.selected_branch ?? null,
-    git_provider: request.git_provider ?? inherited?.git_provider ?? null,
-    llm_model: request.llm_model ?? inherited?.llm_model ?? null,
-    trigger: request.trigger ?? null,
-    pr_number: request.pr_number ?? [],
-    observability_metadata: (request.observability_metadata ?? {}) as JsonObject,
-    observability_tags: request.observability_tags ?? [],
-    observability_span_name: request.observability_span_name ?? null,
-    sandbox_id: task.sandbox_id,
-    start_task_id: task.id,
-  }
+function appFor(task: StoredTask, parent: ConversationRecord | null): Partial<AppMetadata> {
+  const { sandbox_id, id: start_task_id } = task
+  const inherited = parent === null ? {} : repositoryOf(parent)
+  return { ...inherited, ...appFieldsIn(task.request), sandbox_id, start_task_id }
 }
 
 /** Plans a task. Stores its secrets, but not yet the task. Chooses all ids, so that a retry creates nothing twice. */

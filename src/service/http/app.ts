@@ -103,10 +103,7 @@ async function callOperation(
   maxBodyBytes: number,
 ): Promise<Response> {
   const { searchParams } = new URL(request.url)
-  const path = readParameters(operation.params, 'path', (name) => {
-    const value = params[name]
-    return value === undefined ? [] : [value]
-  })
+  const path = readParameters(operation.params, 'path', (name) => [params[name] ?? []].flat())
   const query = readParameters(operation.query ?? {}, 'query', (name) => searchParams.getAll(name))
   const body =
     operation.body === undefined
@@ -127,9 +124,7 @@ const JSON_HEADERS = { 'content-type': 'application/json', 'x-content-type-optio
 export const jsonResponse = (body: Reply, status = 200): Response =>
   new Response(JSON.stringify(body), { status, headers: JSON_HEADERS })
 
-function problem({ status, detail }: HttpProblem): Response {
-  return jsonResponse({ detail }, status)
-}
+const problem = ({ status, detail }: HttpProblem): Response => jsonResponse({ detail }, status)
 
 function respondToError(
   error: unknown,
@@ -206,7 +201,7 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
 
 async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const reader = body?.getReader()
-  const chunks: Uint8Array[] = []
+  const chunks: Uint8Array<ArrayBuffer>[] = []
   let size = 0
   for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
     size += next.value.byteLength
@@ -217,13 +212,7 @@ async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Arr
     }
     chunks.push(next.value)
   }
-  const bytes = new Uint8Array(size)
-  let end = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, end)
-    end += chunk.byteLength
-  }
-  return bytes
+  return new Uint8Array(await new Blob(chunks).arrayBuffer())
 }
 
 /** A body that is generated while it is sent. If the client disconnects, the generator ends. */

@@ -57,8 +57,7 @@ export class Frame {
 
   as(blobs: BlobMode): Frame {
     if (blobs === 'whole' || this.size <= LARGE_STRING) return this
-    this.#refs ??= this.#makeRefs?.() ?? this
-    return this.#refs
+    return (this.#refs ??= this.#makeRefs?.() ?? this)
   }
 
   get size(): number {
