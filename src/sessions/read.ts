@@ -1,5 +1,6 @@
 import { checkOptionNames, invalid } from '../event/check-value.ts'
 import { copyJson, freezePart, MAX_DEPTH } from '../event/freeze.ts'
+import { isObject, parseJson } from '../event/json.ts'
 import { isEventKind } from '../event/kinds.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
@@ -28,6 +29,27 @@ const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
     ? record
     : { ...record, value: undefined, unfit: whyUnfit(record.value) }
 
+const RECORD_START = /\{"(?:parentUuid|type|timestamp|ordinal|id|\$set)":/g
+const MAX_STARTS = 32
+
+/**
+ * Splits a line that a killed writer left incomplete, and to which the next writer appended a whole record: the
+ * incomplete record, then the whole one. Returns only the record if it contains no whole record.
+ */
+function splitTorn(record: SessionRecord): readonly SessionRecord[] {
+  const starts = record.value === undefined ? [...record.raw.matchAll(RECORD_START)] : []
+  for (const { index } of starts.slice(0, MAX_STARTS)) {
+    const raw = record.raw.slice(index)
+    const value = parseJson(raw)
+    if (isObject(value))
+      return [
+        { ...record, raw: record.raw.slice(0, index) },
+        { ...record, raw, value },
+      ]
+  }
+  return [record]
+}
+
 /** Explains why no event can contain `value`. An event adds levels of nesting around the value. */
 function whyUnfit(value: JsonValue): string {
   return copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
@@ -55,7 +77,7 @@ export function readSession(
 ): Session {
   checkOptionNames(options, 'from')
   const format = options.from ?? detectSession(records.slice(0, MAX_DETECTED).map(({ value }) => value))
-  if (format !== null) return READERS[format](records.map(readable))
+  if (format !== null) return READERS[format](records.flatMap(splitTorn).map(readable))
   throw invalid('The session format cannot be detected. Pass the format as `from`.', { field: 'from' })
 }
 

@@ -19,3 +19,22 @@ it.each([
     expect(notes).toEqual([{ what, count: 1, line: 1 }])
   }
 })
+
+it.each([
+  [{ type: 'user', uuid: 'u', parentUuid: null, sessionId: 's', message: { role: 'user', content: 'hi' } }],
+  [{ timestamp: 't', type: 'response_item', payload: { type: 'message', role: 'user', content: [] } }],
+])('a whole record behind an incomplete one on its line is read: %j', (record) => {
+  const whole = JSON.stringify(record)
+  const from = 'type' in record && record.type === 'user' ? 'claude-code' : 'codex'
+  const records = (...raws: readonly string[]) =>
+    raws.map((raw) => ({ line: 1, raw, value: raw === whole ? (record as JsonValue) : undefined }))
+  for (let length = 1; length < whole.length; length += 1) {
+    const torn = whole.slice(0, length).replace(/\}+$/, '')
+    const [joined, apart] = [records(torn + whole), records(torn, whole)].map((all) =>
+      readSession(all, { from }),
+    )
+    expect(joined).toEqual(apart)
+    expect(joined?.notes).toContainEqual({ what: 'invalid JSON', count: 1, line: 1 })
+  }
+  expect(readSession(records(`${whole.slice(1)}{"id":1]`), { from }).facts).toHaveLength(1)
+})
