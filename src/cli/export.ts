@@ -10,6 +10,7 @@ import { type Layout, layoutOf, type RequestOf } from './commands.ts'
 import { getConversation, readLog, undashed, withStore } from './db/store.ts'
 import { codeOf, FileError, fromSystem } from './failure.ts'
 import { documentsOf, ownDocument } from './input/documents.ts'
+import { isDatabaseFile } from './input/open.ts'
 import { decodePiece, wrap } from './input/recording.ts'
 import type { NewFile } from './input/zip.ts'
 import { counted, escapeActive, safe } from './print/text.ts'
@@ -158,6 +159,8 @@ async function reserve({ output, kind, force }: Target): Promise<boolean> {
   // The rename would replace a device or pipe, such as /dev/stdout, by a file.
   if (!existing.isFile() && !existing.isDirectory())
     throw new FileError('exists', 'is not a regular file; use another path')
+  if (kind === 'file' && existing.isFile() && (await isDatabaseFile(output)))
+    throw new FileError('exists', 'is a SQLite database; use another path')
   const names = kind === 'directory' ? await readdir(output) : []
   const foreign = names.find((name) => !WRITTEN.includes(name))
   if (foreign === undefined) return false

@@ -114,6 +114,15 @@ describe('export to a path', () => {
     expect(statSync(pathOf('pipe')).isFIFO()).toBe(true)
   })
 
+  it.each(['jsonl', 'zip'])('does not replace a database by a %s, even with --force', async (format) => {
+    const pathOf = await createDatabase()
+    const before = readFileSync(pathOf('x.db'))
+    const argv = ['--format', format, '--output', pathOf('x.db'), '--force']
+    const { code, err } = await runExport(pathOf, ...argv)
+    expect([code, err]).toEqual([1, `colloquy: ${pathOf('x.db')}: is a SQLite database; use another path\n`])
+    expect(readFileSync(pathOf('x.db'))).toEqual(before)
+  })
+
   it.each([
     { argv: ['--format', 'zip', '--output', 'dir', '--force'], message: 'is a directory, not a file' },
     {

@@ -31,8 +31,10 @@ const ZIP = Buffer.from('PK\u0003\u0004')
 /** First bytes of zstd data. Codex compresses rollouts that are older than seven days. */
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
+const SQLITE = Buffer.from('SQLite format 3\0')
+
 const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
-  { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database; use --db' },
+  { start: SQLITE, what: 'a SQLite database; use --db' },
   { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip; unpack it first' },
   { start: ZIP, what: 'a zip; pass it as a file, not on standard input' },
   { start: Buffer.from([0xff, 0xfe]), what: 'UTF-16 text; save it as UTF-8' },
@@ -57,13 +59,19 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
 
 /** Whether a file is all white space; false for an unreadable file, whose error is reported later. */
 export async function isBlankFile(name: string): Promise<boolean> {
-  try {
-    const begun = await begin(fileChunks(name))
-    await begun.rest.return?.()
-    return trimmed(begun.read).length === 0
-  } catch {
-    return false
-  }
+  return startOf(name).then(
+    ({ read }) => trimmed(read).length === 0,
+    () => false,
+  )
+}
+
+export const isDatabaseFile = async (name: string): Promise<boolean> =>
+  startsWith(await startOf(name), SQLITE)
+
+async function startOf(name: string): Promise<Begun> {
+  const begun = await begin(fileChunks(name))
+  await begun.rest.return?.()
+  return begun
 }
 
 /** The extension of a file, such as `.jsonl` or `.jsonl.zst`. */
