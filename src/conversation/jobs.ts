@@ -31,7 +31,7 @@ export class Job<T extends object> {
   readonly #renewal: ReturnType<typeof setInterval>
   #item: Item
   #stored: T
-  /** The record of the last failed save. The store contains it if only the response was lost. */
+  /** The record of the last save, if this save failed. The store contains it if only the response was lost. */
   #unsaved: T | null = null
   #isOver = false
 

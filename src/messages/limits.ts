@@ -18,8 +18,8 @@ export interface Limits extends GrammarKinds {
   readonly origin?: 'completion' | 'responses'
   readonly callId: IdForm
   /**
-   * Returns a function that maps call ids of the log to call ids of a request. Default: `callIds(callId)` of
-   * `turns.ts`.
+   * Returns a function that maps call ids of the log to call ids of a request. Default:
+   * `callIds` of `turns.ts`, called with `callId`.
    */
   readonly callIds?: () => (logId: string) => string
   /** Maximum length of a tool's name. Default: 64. */

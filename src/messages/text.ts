@@ -146,7 +146,7 @@ export function textOfInput(value: unknown): string {
   return attempt(() => JSON.stringify(value ?? {}), TOO_DEEP)
 }
 
-/** Invalid JSON in place of an input nested too deeply, so that the call is not executed. */
+/** Replaces a call's input that is nested too deeply. It is invalid JSON, so the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
 
 /** Removes null fields and empty texts, which could overwrite values of earlier stream events. */

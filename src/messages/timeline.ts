@@ -328,7 +328,7 @@ function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null)
   return reports
 }
 
-/** Adds the items that a condensation removed to `forgottenBy`, and returns the ids of these items. */
+/** Returns the ids of the items that a condensation removed. In `forgottenBy`, maps each to the condensation's id. */
 function forget(log: Log, entry: Entry, forgottenBy: Map<string, string>): string[] {
   const id = entry.id ?? ''
   loadedEvent(entry, ['Condensation'])

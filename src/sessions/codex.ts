@@ -443,7 +443,7 @@ function readText(
   writer.reply(fromOpenAIResponses(reply as Parameters<typeof fromOpenAIResponses>[0]), [origin])
 }
 
-/** Replacements for record types with the word `token`: in a key, this word would mark the value as a secret. */
+/** Keys for record types that contain the word `token`. In a key, this word would mark the value as a secret. */
 const KEYS: ReadonlyMap<string, string> = new Map([
   ['token_count', 'usage'],
   ['token_usage_record', 'usage_record'],

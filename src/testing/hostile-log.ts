@@ -260,7 +260,7 @@ const callIn = (response: Ref) => (body?: fc.Arbitrary<Action>, record?: fc.Arbi
   call(always(response), body, mostlyNewCallId, record)
 const fresh = callIn(freshReply)
 const same = callIn(sameReply)
-/** Generates a call in a reply that contains or awaits results of the provider's own tools. */
+/** Generates a call in a new reply. `end`: fields of the reply's record, such as the number of results it awaits. */
 const ending = (end: fc.Arbitrary<JsonObject>): fc.Arbitrary<Step> =>
   fresh(
     wordless,

@@ -295,7 +295,7 @@ function totalsIn(node: Node<Unit>): Totals {
     : sumTotals(totalsIn(node.left), totalsIn(node.right))) as Totals
 }
 
-/** Returns the number of view events in the units. O(1), or O(log n) for the first call on a new range. */
+/** Returns the number of view events in the units. O(1), or O(log n) for the first call with these units. */
 export const eventsIn = (units: Units): number =>
   units
     .tail()

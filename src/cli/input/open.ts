@@ -117,7 +117,7 @@ export function errorPosition(text: string): string {
   }
 }
 
-/** Opens a text. Streams lines. Reads a whole `.json` file, array, or object of several lines at once. */
+/** Opens a text. Reads a `.json` file, an array, or an object of several lines as a whole; else streams the lines. */
 async function openText(extension: string, begun: Begun): Promise<Opened> {
   const isJsonFile = extension === '.json'
   const [opening] = trimmed(begun.read)

@@ -40,9 +40,9 @@ export type CondenserDecision =
 
 /**
  * Decides which events of a view to forget, and changes nothing. `run(step, { condenser })` executes the
- * decision. If you call a condenser yourself, append the event of `condense`. For `refuse` with `required`,
- * end the run with a ConversationErrorEvent, or call the model anyway. Without `required`, continue. Call the
- * condenser again after the view has changed or, if `again` is `later`, after some time.
+ * decision. If you call a condenser yourself, append the event of a `condense` decision. After `refuse`,
+ * continue, unless `reason.required` is true: then end the run with a ConversationErrorEvent, or call the model
+ * anyway. Call the condenser again after the view has changed or, if `reason.again` is `later`, after some time.
  */
 export interface Condenser {
   readonly handlesRequests: boolean

@@ -46,8 +46,8 @@ export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 
 /**
- * Returns a function for the property names of one object. It adds a number to a masked name if another
- * masked name or an original name of the object is the same.
+ * Returns a function that makes the masked property names of one object unique. It adds a number to a masked
+ * name that equals another masked name or an original name of the object.
  */
 export function keyNumbers(wasKey: (key: string) => boolean): (masked: string) => string {
   const used = new Set<string>()

@@ -194,7 +194,7 @@ function resultBlock(
   }
 }
 
-/** Replaces a reference to a missing tool, because the provider refuses such a reference. */
+/** Writes a placeholder for a reference to a tool that the request lacks: the provider refuses such a reference. */
 const withKnownTool = (piece: Piece, hasTool: (tool: unknown) => boolean): Piece =>
   piece.type !== 'block' || piece.block['type'] !== 'tool_reference' || hasTool(piece.block['tool_name'])
     ? piece

@@ -185,7 +185,7 @@ function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEven
   })
 }
 
-/** Returns a delta as a partial step. A provider tool's delta only gets its step's type. `known`: the delta's step. */
+/** Returns a delta as a partial step. A delta of a provider's tool gets the type of its step (`known`). */
 function partOf(delta: RawObject, known?: StreamItem): RawObject {
   const { type, content, annotations } = delta
   const kind = known?.isEnded === false ? known.start['type'] : undefined

@@ -91,7 +91,7 @@ async function keyOf(secret: string) {
 interface SealedMapOptions {
   /** Collection of the record. Its values cannot be decrypted in another collection. */
   readonly collection: string
-  /** Noun for a value in error messages, which omit the value's name: it may be a secret by mistake. */
+  /** Noun for a value in error messages. They omit the value's name, which may be a secret sent by mistake. */
   readonly noun: string
   readonly limit: number
 }

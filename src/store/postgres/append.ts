@@ -351,7 +351,7 @@ function entryOf(log: KnownLog, before: LogTip, decided: readonly Decided[], ful
 
 const NO_PIECES: readonly SqlValue[] = [[], null]
 
-/** Maximum bytes of long strings in a statement. More bytes are streamed if the client can hold a transaction. */
+/** Maximum bytes of long strings in one statement. More bytes are streamed if the client supports transactions. */
 const MAX_SENT = 8 * 2 ** 20
 
 function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {

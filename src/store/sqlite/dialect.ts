@@ -382,7 +382,7 @@ export function* changeItems(changes: readonly CheckedChange[], now: number): Wo
   return items
 }
 
-/** Claims items. `now` in milliseconds. */
+/** Claims items that are due at `now`, a time in milliseconds. */
 export function* claimItems(
   collection: string,
   { ttl, limit }: Required<ItemClaim>,

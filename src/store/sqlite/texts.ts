@@ -37,7 +37,7 @@ export const TEXT_INDEX: readonly string[] = [
 
 const COLUMNS = 'number, log, seq, time, role, size, line'
 
-/** Returns SQL that inserts a text. If the other table has the text's number, sets `log` to null and so fails. */
+/** Returns SQL that inserts a text. If `other` already has the text's number, `log` becomes null: the insert fails. */
 const insertInto = (table: string, other: string): string =>
   `INSERT INTO ${table} (${COLUMNS}) VALUES (?, CASE WHEN ? NOT IN (SELECT number FROM ${other}) THEN ? END, ?, ?, ?, ?, ?)`
 const INSERT_PENDING = insertInto('colloquy_text_pending', 'colloquy_text')

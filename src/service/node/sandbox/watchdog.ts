@@ -110,7 +110,7 @@ export const killMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SI
 
 export const pauseMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGSTOP', 3)
 
-/** Sends a signal in rounds. A round finds processes that started or called exec during the previous round. */
+/** Signals marked processes in rounds. A round finds processes that started or called exec in the previous round. */
 async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     if ((await signalMarked(mark, signal)) === 0) return

@@ -141,8 +141,8 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
 }
 
 /**
- * Returns the walk of a listing. A walk by time of change visits all conversations. A walk by time of
- * creation visits only conversations with the filter's first key, if the filter has a key. O(1).
+ * Returns the range of rows that a listing reads, and the filter for each row. A range by time of creation has
+ * only conversations with the filter's first key, if any. A range by time of change does not depend on keys. O(1).
  */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, keys } = filter
