@@ -440,6 +440,18 @@ describe('an open SQLite file', () => {
     expect(existsSync(file)).toBe(false)
   })
 
+  it('rejects an append after its write-ahead log is deleted, and then loses no event', async () => {
+    const file = FILES.next()
+    const store = await openWithEvent('node:sqlite', file)
+    for (const end of ['-wal', '-shm']) rmSync(file + end)
+    await expectError(store.append('c', [pause('b')]), 'store_unavailable', /deleted, moved or replaced/)
+    expect((await store.append('c', [pause('b')])).version).toBe(2)
+    // As after a kill: the first store is still open, and has not copied its log to the database.
+    const other = sqliteStore({ file })
+    expect(await other.count({ conversationId: 'c' })).toBe(2)
+    await other.close()
+  })
+
   it.each(['?mode=memory', '?cache=shared&mode=memory', '?vfs=memdb'])(
     'is in memory with a URI that ends in %s, even if a file of this name appears',
     async (end) => {

@@ -46,7 +46,7 @@ export interface ConnectionSource {
   readonly close?: (connection: Connection) => void
   /** Whether to reopen after connection errors. False for a database in memory, or passed by the caller. */
   readonly reopens: boolean
-  /** Checks that the open file is still the file at its path. @throws `store_unavailable` otherwise. */
+  /** Checks that the open file and its log are still the files at their paths. @throws `store_unavailable` otherwise. */
   readonly check?: () => void
   readonly busyTimeout: number
 }
@@ -72,15 +72,16 @@ function openedFile(file: string, settings: Settings): ConnectionSource {
   const isFile = !/^:memory:$|^file:(?::memory:|.*[?&](?:mode=memory|vfs=memdb))/.test(file)
   const [, inUri] = /^file:(?:\/\/[^/]*)?([^?#]*)/.exec(file) ?? []
   const path = inUri === undefined ? file : pathOf(attempt(() => decodeURIComponent(inUri), inUri))
-  let identity: string | null | undefined = null
+  let [log, identity] = ['', '']
   return {
     async open() {
       // A deleted file is not created again as an empty one.
-      if (identity !== null && identityOf(path) === undefined) throw moved(file)
+      if (identity !== '' && identityOf(path) === '') throw moved(file)
       const database = await openFile(file, settings.readOnly)
       try {
         const connection = setUp(database, settings)
-        if (isFile) identity = identityOf(path)
+        const [main] = connection.all<{ readonly file: string }>('PRAGMA database_list')
+        if (isFile) [log, identity] = [`${main?.file}-wal`, identityOf(path, `${main?.file}-wal`)]
         return connection
       } catch (error) {
         database.close()
@@ -90,7 +91,7 @@ function openedFile(file: string, settings: Settings): ConnectionSource {
     close: ({ database }) => void database.close(),
     reopens: isFile,
     check() {
-      if (isFile && identityOf(path) !== identity) throw moved(file)
+      if (isFile && identityOf(path, log) !== identity) throw moved(file)
     },
     busyTimeout: settings.busyTimeout,
   }
@@ -100,15 +101,15 @@ function openedFile(file: string, settings: Settings): ConnectionSource {
 const pathOf = (file: string): string =>
   /^(?:[/\\]|[a-z]:|file:|:memory:$)/i.test(file) ? file : `${process.cwd()}/${file}`
 
-function identityOf(path: string): string | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  return stats && `${stats.dev} ${stats.ino}`
+function identityOf(...paths: readonly string[]): string {
+  const stats = paths.map((path) => statSync(path, { throwIfNoEntry: false }))
+  return stats.map((one) => one && `${one.dev} ${one.ino}`).join()
 }
 
 const moved = (file: string): ColloquyError =>
   new ColloquyError(
     'store_unavailable',
-    'The database file was deleted, moved or replaced while it was open. Restore it at its path and call again.',
+    'The database file or its write-ahead log was deleted, moved or replaced while it was open. Restore the file and retry.',
     { file },
   )
 

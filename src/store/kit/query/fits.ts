@@ -66,17 +66,15 @@ export function compareRecords(
 /** Whether a record matches a filter. O(tags + title). */
 export function fitsRecord(record: ConversationRecord, filter: CheckedConversationFilter): boolean {
   const { titleContains, keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
-  const created = recordTime(record, 'createdAt')
-  const updated = recordTime(record, 'updatedAt')
   const ownKeys = keys.length === 0 ? [] : keysOf(record)
   return (
     (filter.public === null || record.public === filter.public) &&
     (titleContains === null || (record.title !== null && foldText(record.title).includes(titleContains))) &&
     keys.every(([name, value]) => ownKeys.some((key) => key[0] === name && key[1] === value)) &&
-    (createdFrom === null || created >= createdFrom) &&
-    (createdUntil === null || created < createdUntil) &&
-    (updatedFrom === null || updated >= updatedFrom) &&
-    (updatedUntil === null || updated < updatedUntil)
+    (createdFrom === null || recordTime(record, 'createdAt') >= createdFrom) &&
+    (createdUntil === null || recordTime(record, 'createdAt') < createdUntil) &&
+    (updatedFrom === null || recordTime(record, 'updatedAt') >= updatedFrom) &&
+    (updatedUntil === null || recordTime(record, 'updatedAt') < updatedUntil)
   )
 }
 
