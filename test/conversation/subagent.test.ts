@@ -6,7 +6,7 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { listWorkingCalls } from '../../src/state/read.ts'
 import { executeCalls } from '../../src/steps/step-of.ts'
-import { subagent, type StepTool, type SubagentOptions } from '../../src/steps/index.ts'
+import { background, subagent, type StepTool, type SubagentOptions } from '../../src/steps/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { call, gate, logOf, says, script, startConversation } from './script.ts'
 import { wrapStore } from './stores.ts'
@@ -208,6 +208,25 @@ describe('a subagent', () => {
     const opened = await engine.open(String(record?.id))
     await opened.waitFor('paused')
     stuck.open()
+    await engine.close()
+  })
+
+  it('that is paused while its own call works ends the call of its parent with an error', async () => {
+    const { engine, conversation, store } = await startConversation()
+    const child = stepWith(
+      [{ ...helper(script([]).step), execute: async () => background(new Promise(() => undefined)) }],
+      [asksHelper('x')],
+      [says('wait')],
+    )
+    const { step, requests } = stepWith([helper(child.step)], [asksHelper('a')], [says('thanks')])
+    const run = conversation.run(step)
+    await expect.poll(() => conversation.children()).toMatchObject([{ status: 'finished' }])
+    const [record] = await conversation.children()
+    const opened = await engine.open(String(record?.id))
+    await expect.poll(() => store.getLease(opened.id)).toBeNull()
+    await opened.pause()
+    await run
+    expect(requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', is_error: true })
     await engine.close()
   })
 

@@ -156,7 +156,10 @@ const MAX_PAUSE = 5_000
 /** Maximum milliseconds between two checks of a lease, because its owner may release it early. */
 const MAX_WAIT = 15_000
 
-/** Waits until a lease is free, then acquires it; null if aborted. Calls `onWait` before each wait. */
+/**
+ * Waits until a lease is free, then acquires it. Returns null if aborted, or if `isWanted` returns false for
+ * the state before an attempt. Calls `onWait` before each wait.
+ */
 export async function awaitLease(
   store: Store,
   replica: Replica,
@@ -164,11 +167,12 @@ export async function awaitLease(
   ttl: number,
   signal: AbortSignal | undefined,
   onWait: (owner: string) => void,
+  isWanted: (state: State) => boolean = () => true,
 ): Promise<HeldLease | null> {
   let previousExpiry: unknown = null
   let pause = MIN_PAUSE
   for (;;) {
-    if (signal?.aborted === true) return null
+    if (signal?.aborted === true || !isWanted(replica.state)) return null
     try {
       return await holdLease(store, replica.id, owner, ttl)
     } catch (error) {

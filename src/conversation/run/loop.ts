@@ -36,11 +36,7 @@ import { MAX_ITERATIONS, type RunOptions, type RunResult } from './options.ts'
 import { planCalls, planOf } from './plan-calls.ts'
 import type { Step } from './step.ts'
 
-interface Prompt {
-  readonly id: string
-  readonly seq: number
-  readonly event: MessageEvent
-}
+type Prompt = EventEntry<MessageEvent>
 
 /**
  * Finds the position from which this run shows messages to its hooks: after the last message that an earlier
@@ -91,9 +87,8 @@ const blockOf = (id: string): Event => ({
 function promptsFrom({ log }: State, from: number): Prompt[] {
   const prompts: Prompt[] = []
   for (let entry = log.head; entry !== null && entry.seq >= from; entry = entry.parent as typeof entry) {
-    if (entry.event?.kind === 'MessageEvent' && entry.event.source === 'user' && entry.id !== null) {
-      prompts.push({ id: entry.id, seq: entry.seq, event: entry.event })
-    }
+    const isPrompt = entry.event?.kind === 'MessageEvent' && entry.event.source === 'user'
+    if (isPrompt && entry.id !== null) prompts.push(entry as Prompt)
   }
   return prompts.toReversed()
 }
@@ -224,34 +219,44 @@ export async function runLoop(
     }
     await lease.release()
     iterations = result.iterations
-    lost = undefined
     const next = await nextLease(parts, options, length)
-    if (next === null) return result
-    lease = next
+    if (next === null) {
+      // While this run waited for working calls, a user may have paused the conversation.
+      const hasChanged = options.until === 'settled' && replica.state.header.status !== result.status
+      return hasChanged ? toResult({ replica, iterations }) : result
+    }
+    ;({ lease, lost } = next)
   }
 }
 
 /**
- * Waits for more work, and acquires the lease for it. Returns null if the run has ended.
+ * Waits for more work, and acquires the lease for it. Returns null if the run has ended. `lost`: the owner of
+ * the run that held the lease meanwhile, which may have died.
  * @param length length of the log when the run began
  */
 async function nextLease(
   { store, replica, owner }: RunParts,
   { until, signal, leaseTtl }: RunOptions & { readonly leaseTtl: number },
   length: number,
-): Promise<HeldLease | null> {
+): Promise<{ readonly lease: HeldLease; readonly lost: string | undefined } | null> {
   await replica.refresh()
-  const isQuiet = (state: State): boolean => until === 'settled' && isSettling(state)
+  const settles = until === 'settled'
+  const isQuiet = (state: State): boolean => settles && isSettling(state)
   for (;;) {
     const isLost = isQuiet(replica.state) && (await waitForWork(store, replica, isQuiet, signal))
-    const { state } = replica
     // A caller that started a run while the lease was still held got `already_running`, so its work is picked
     // up here. A round that appended nothing is the last, because the next would append nothing either.
-    const hasWork = isLost || (state.log.entries.length !== length && hasMoreWork(state))
-    if (signal?.aborted === true || !hasWork) return null
-    const next = await holdLease(store, replica.id, owner, leaseTtl).catch(nullOn('already_running'))
-    // If another run has begun in the meantime, that run continues.
-    if (next !== null || !isLost) return next
+    const isWanted = (state: State): boolean =>
+      (isLost && isQuiet(state)) ||
+      (settles && state.header.status === 'running') ||
+      (state.log.entries.length !== length && hasMoreWork(state))
+    if (signal?.aborted === true || !isWanted(replica.state)) return null
+    let lost: string | undefined
+    const lease = settles
+      ? await awaitLease(store, replica, owner, leaseTtl, signal, (other) => void (lost = other), isWanted)
+      : await holdLease(store, replica.id, owner, leaseTtl).catch(nullOn('already_running'))
+    // If another run has begun in the meantime, that run does the work.
+    if (lease !== null || !settles) return lease && { lease, lost }
   }
 }
 
