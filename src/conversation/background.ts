@@ -98,10 +98,14 @@ export async function startWork(
   const signal = AbortSignal.any([ended.signal, job.lost, context.closing, replica.gone])
   const isOpen = ({ state }: Replica): boolean =>
     !isCompleted(state, call) && (isWorkingIn(state, call) || isOnOtherBranch(state, call.id))
-  const ends = [
-    replica.follow(),
-    replica.changes.add((state) => void (isCompleted(state, call) && ended.abort())),
-  ]
+  const completion = completionId(call.id)
+  let checked = call.seq
+  const check = ({ log: { entries } }: State): void => {
+    // A restored log is shorter.
+    for (checked = Math.min(checked, entries.length); checked < entries.length; checked += 1)
+      if (entries.get(checked)?.id === completion) ended.abort()
+  }
+  const ends = [replica.follow(), replica.changes.add(check)]
   const confirmed = Promise.withResolvers<boolean>()
   let result: PromiseLike<CallCompletion> | null = null
   const finish = async (): Promise<void> => {

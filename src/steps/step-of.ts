@@ -51,17 +51,13 @@ export async function* executeCalls(
   tools: ReadonlyMap<string, StepTool>,
   blocks: PartTable['kinds'],
 ): AsyncGenerator<CallResult, void, undefined> {
-  const waiting = new Map(
-    input.approved.map(
-      (call) => [call, executeCall(call, tools, blocks, input).then((result) => ({ call, result }))] as const,
-    ),
-  )
-  while (waiting.size > 0) {
-    // oxlint-disable-next-line no-await-in-loop
-    const { call, result } = await Promise.race(waiting.values())
-    waiting.delete(call)
-    yield result
-  }
+  // Each call fills the next slot when it ends. A race between all calls for each result would cost O(calls²).
+  const slots = input.approved.map(() => Promise.withResolvers<CallResult>())
+  const free = slots.values()
+  for (const call of input.approved)
+    void executeCall(call, tools, blocks, input).then((result) => free.next().value?.resolve(result))
+  // oxlint-disable-next-line no-await-in-loop
+  for (const { promise } of slots) yield await promise
 }
 
 /** Executes a call. The promise never rejects: an error becomes an error result. */

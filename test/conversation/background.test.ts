@@ -114,11 +114,12 @@ describe.each([
       )
       const run = conversation.run(scripted.step, { until: 'settled' })
       await conversation.waitFor('finished')
+      await expect.poll(() => store.getLease('c')).toBeNull()
       const user = isOther ? await other.open('c') : conversation
       await stop(user)
       expect(await status(conversation)).toBe('paused')
       await user.complete('a', 'the report')
-      expect(await run).toMatchObject({ iterations: 2 })
+      expect(await run).toMatchObject({ status: 'paused', iterations: 2 })
       await conversation.run(scripted.step, { until: 'settled' })
       expect(scripted.requests).toHaveLength(3)
       expect(await status(conversation)).toBe('finished')
@@ -141,6 +142,69 @@ describe.each([
     expect(await working(conversation)).toEqual(['a'])
     await engine.close()
   })
+
+  it.each([
+    ['ends', [says('hello to you')], ['agent: hello to you']],
+    ['dies', [], ['failed RunLost', '= running', 'agent: hello again']],
+  ] as const)(
+    'a run that waits for a call continues after a run of another process %s',
+    async (end, reply, logged) => {
+      const store = makeStore()
+      const started = gate()
+      let isOther = false
+      const { engine, conversation } = await startConversation(
+        'hello',
+        wrapStore(store, {
+          acquireLease: async (...input) => {
+            if (isOther) await started.pass()
+            return store.acquireLease(...input)
+          },
+        }),
+      )
+      const scripted = stepWith(
+        { execute: async () => background(new Promise(() => undefined)) },
+        [call('a')],
+        [says('started')],
+        ...(end === 'dies' ? [[says('hello again')]] : []),
+        [says('thanks')],
+      )
+      const run = conversation.run(scripted.step, { until: 'settled' })
+      await conversation.waitFor('finished')
+      await expect.poll(() => store.getLease('c')).toBeNull()
+      isOther = true
+      let isDead = false
+      const untilDeath =
+        <I extends unknown[], R>(work: (...input: I) => Promise<R>) =>
+        async (...input: I): Promise<R> => {
+          if (isDead) throw new ColloquyError('store_unavailable', 'The process is dead.')
+          return work(...input)
+        }
+      const other = createEngine({
+        leaseTtl: end === 'dies' ? 100 : 45_000,
+        store: wrapStore(store, {
+          append: untilDeath(store.append.bind(store)),
+          acquireLease: untilDeath(store.acquireLease.bind(store)),
+          releaseLease: untilDeath(store.releaseLease.bind(store)),
+        }),
+      })
+      const talk = await other.open('c')
+      await talk.sendMessage('are you there?')
+      const answered = talk.run(async function* () {
+        started.open()
+        isDead = end === 'dies'
+        yield reply
+      })
+      await answered.catch(() => undefined)
+      await expect.poll(() => logOf(conversation)).toEqual(expect.arrayContaining([...logged]))
+      expect((await logOf(conversation)).slice(-logged.length)).toEqual(logged)
+      expect(await working(conversation)).toEqual(['a'])
+      await conversation.complete('a', 'the report')
+      expect(await run).toMatchObject({ status: 'finished' })
+      expect((await logOf(conversation)).at(-1)).toBe('agent: thanks')
+      await other.close()
+      await engine.close()
+    },
+  )
 
   it('the first complete() wins, and later completions and cancellations append nothing', async () => {
     const { engine, conversation } = await startConversation('hello', makeStore())
@@ -762,4 +826,25 @@ it('each progress report costs the same, however long a run waits until all is s
   end.open()
   await run
   await engine.close()
+})
+
+/** Milliseconds of this thread for each of many calls that report progress and complete. */
+async function costOfCall(length: number): Promise<number> {
+  const { engine, conversation } = await startConversation()
+  const calls = Array.from({ length }, (_, index) => call(`a${index}`))
+  const { step } = stepWith(
+    { background: true, execute: async (_args, { report }) => report?.({ progress: 1 }) },
+    calls,
+    [says('started')],
+  )
+  const before = process.threadCpuUsage()
+  await conversation.run(step, { until: 'settled' })
+  const { user } = process.threadCpuUsage(before)
+  await engine.close()
+  return user / 1_000 / length
+}
+
+it('reports and completions cost the same, however many calls work', async () => {
+  await costOfCall(60)
+  expect(await costOfCall(600)).toBeLessThan(3 * (await costOfCall(60)))
 })
