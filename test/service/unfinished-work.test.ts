@@ -5,6 +5,7 @@ import { ColloquyError } from '../../src/event/errors.ts'
 import { scriptedAgent } from './scripted-agent.ts'
 import { createService } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { says } from '../conversation/script.ts'
 import { wrapStore } from '../conversation/stores.ts'
 
 it('a second run request runs the message, whenever the first request ends', async () => {
@@ -27,6 +28,38 @@ it('a second run request runs the message, whenever the first request ends', asy
     expect([moments, header.status]).toEqual([moments, 'finished'])
   }
   await engine.close()
+})
+
+it('a run request during the run of another process gets 409', async () => {
+  const store = memoryStore()
+  const reply = Promise.withResolvers<void>()
+  const isCalled = Promise.withResolvers<void>()
+  const step = async function* () {
+    isCalled.resolve()
+    await reply.promise
+    yield says('Two')
+  }
+  const begin = () => {
+    const engine = createEngine({ store })
+    return { engine, service: createService({ engine, agent: () => step, onFailure: () => undefined }) }
+  }
+  const processes = [begin(), begin()] as const
+  const [first, second] = processes
+  const run = async ({ service }: typeof first, id: string): Promise<number> => {
+    const url = `http://localhost/api/conversations/${id}/run`
+    return (await service.fetch(new Request(url, { method: 'POST' }))).status
+  }
+  const conversation = await first.engine.create()
+  await conversation.sendMessage('One')
+  const { id } = conversation
+  expect(await run(first, id)).toBe(200)
+  await isCalled.promise
+  expect([await run(second, id), await run(first, id)]).toEqual([409, 409])
+  reply.resolve()
+  for (const { engine, service } of processes) {
+    await service.runs.settle()
+    await engine.close()
+  }
 })
 
 it('a lost run without an agent ends in error, and its lease is released', async () => {

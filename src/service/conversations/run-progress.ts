@@ -38,6 +38,12 @@ const isOfRun = (fact: Fact): boolean =>
       fact.key === 'execution_status' &&
       fact.value === 'running'))
 
+/** Resolves when a run has appended an event at position `from` or later, or when the signal is aborted. */
+export async function awaitRun(conversation: Conversation, from: number, signal: AbortSignal): Promise<void> {
+  for await (const item of conversation.subscribe({ after: from - 1, signal }))
+    if (item.type === 'event' && isOfRun(item.fact)) return
+}
+
 /** Minimum milliseconds to wait for another process's lease to expire. */
 const MIN_WAIT = 1_000
 const MAX_WAIT = 60_000
@@ -71,10 +77,6 @@ export async function isHandledByOtherRun(
 
 export async function wasPausedSince(conversation: Conversation, from: number): Promise<boolean> {
   const { log } = await conversation.state()
-  for (let index = from; index < log.entries.length; index += 1) {
-    const entry = log.entries.get(index)
-    const kind = entry === undefined ? null : eventKindOf(entry)
-    if (kind === 'PauseEvent' || kind === 'InterruptEvent') return true
-  }
-  return false
+  const kinds = log.entries.slice(from).map(eventKindOf)
+  return kinds.some((kind) => kind === 'PauseEvent' || kind === 'InterruptEvent')
 }

@@ -9,7 +9,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { isTransient } from '../../store/kit/errors.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Job, Jobs } from '../../conversation/jobs.ts'
-import { hasUnfinishedRun, isHandledByOtherRun, wasPausedSince } from './run-progress.ts'
+import { awaitRun, hasUnfinishedRun, isHandledByOtherRun, wasPausedSince } from './run-progress.ts'
 import type { Starts } from './starts.ts'
 
 /** Maximum milliseconds that a caller waits for work that can also continue in the background. */
@@ -274,10 +274,10 @@ export class Runs {
     const runOver = new AbortController()
     let isWaiting = true
     const { promise: begun, resolve } = Promise.withResolvers<unknown>()
-    // Wait for `running` only once the agent exists. Before that, `running` may be the status of a crashed run.
+    // The status `running` is no proof: a crashed run, or a run of another process, may have set it.
     const ended = this.#run(conversation, from, () => {
       this.#begun.add(id)
-      resolve(conversation.waitFor('running', { signal: runOver.signal }))
+      resolve(awaitRun(conversation, from, runOver.signal))
     })
     const live = ended
       .catch((error: unknown) => {
