@@ -200,8 +200,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'work that arrived at the end of a run is not done',
     file: 'conversation/run/loop.ts',
-    find: 'isLost || (state.log.entries.length !== length && hasMoreWork(state))',
-    replace: 'isLost',
+    find: '(state.log.entries.length !== length && hasMoreWork(state))',
+    replace: 'false',
   },
   {
     name: 'a run that has ended fails if its lease is held by another run',
