@@ -275,7 +275,7 @@ const BATCH = 200
 /** A file that begins with this many lines, none of which is an event, is rejected as another kind of file. */
 const HOPELESS = 1000
 
-/** Yields batches of facts. Finds an event before the first batch, so a file of another kind creates nothing. */
+/** Yields batches of facts, but none before it has read an event, so that a file of another kind creates nothing. */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
   report: ImportReport,

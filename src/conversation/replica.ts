@@ -520,7 +520,7 @@ const referring = new WeakSet<object>()
 
 export const hasReferences = ({ event }: Pick<Entry, 'event'>): boolean => referring.has(event ?? referring)
 
-/** Returns an entry's event. @throws `evicted` if the event is not in memory, or has references for long strings. */
+/** Returns an entry's event. @throws `evicted` if it is not in memory, or has references in place of long strings. */
 export function wholeEvent(entry: Entry): Event | null {
   if (hasReferences(entry))
     throw new ColloquyError(

@@ -76,7 +76,7 @@ function lossesOf(text: string, value: object): readonly Issue[] {
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** Counts the property names in a text without space before its colons; -1 if a backslash makes this uncertain. */
+/** Counts the property names in JSON text that has no space before a colon; -1 if a backslash makes this uncertain. */
 function keysIn(text: string): number {
   let count = 0
   for (let index = text.indexOf('":'); index >= 0; index = text.indexOf('":', index + 2)) {

@@ -30,7 +30,7 @@ interface Inner<T> {
   cache?: unknown
 }
 
-/** Returns the values of a block, always the same objects. `start` is a multiple of 32. */
+/** Returns the values of the block that begins at `start`, a multiple of 32. Every call returns the same objects. */
 type BlockMaker<T> = (start: number) => readonly T[]
 
 export const isBlock = <T>(node: Node<T>): node is Block<T> => node.height === 0

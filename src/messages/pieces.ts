@@ -149,7 +149,7 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/** Returns a function that writes pieces. It only copies blocks, because the grammar's table made or checked them. */
+/** Returns a function that writes a piece. It only copies a `block`, which the grammar's table made or checked. */
 export const blockWriter =
   <Block>(text: (text: string) => Block, image: (image: Image) => Block) =>
   (piece: Piece): Block => {

@@ -82,7 +82,7 @@ export interface OpenRequest<Request> {
   /** Number of leading system messages, which are already written. */
   readonly lead: number
   readonly reader: TurnReader
-  /** The proof, the reader and the writer. Reading messages changes their `state`. */
+  /** The objects whose `state` changes while messages are read: the proof of signed parts, the reader, the writer. */
   readonly parts: readonly { readonly state?: object }[]
   readonly writeTurns: () => void
   /**

@@ -237,8 +237,8 @@ const COPY_GAP = 1_000_000n
 
 /**
  * Returns the number of the first line that a fork or subagent did not copy from its parent; 0 if it copied none.
- * Newer versions record the ordinal of this line, or create ids that contain times, so that the first own turn is
- * known. In older ones, the copy begins with the parent's meta record.
+ * New versions of Codex record this line's ordinal, or write ids that contain times: turns older than the fork or
+ * subagent are copies. In files of older versions, the copy begins with the parent's meta record.
  */
 function copiedUntil(
   lines: readonly CodexLine[],

@@ -253,7 +253,7 @@ export class SessionWriter {
     }
   }
 
-  /** Adds a result. Without a call id, it belongs to the first open call (of its tool, if it names one). */
+  /** Adds a result. A result without `callId` belongs to the first open call of `tool`, or by default of any tool. */
   result({ callId: givenId, tool, content, isError, child }: SessionResult, origin: Origin): void {
     const [open = ''] = this.#openCalls.get(tool) ?? []
     const callId = givenId || open

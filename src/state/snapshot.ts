@@ -284,8 +284,8 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
   }
 
   /**
-   * Whether the entry's branch state is in memory: true at HEAD, at state updates after HEAD, and where the
-   * branch is empty.
+   * Whether the entry's branch state is in memory. True for HEAD, for state updates that follow HEAD, and for
+   * entries with an empty branch.
    */
   get hasBranch(): boolean {
     const anchor = this.columns.anchor(this.seq)

@@ -178,7 +178,7 @@ export const tool = <Output>(
   },
 ): StepTool => definition as unknown as StepTool
 
-/** Returns the arguments that hooks, policies and users saw. `action.kind` is no argument; `tool_call` may have one. */
+/** Returns the arguments that hooks, policies and users saw. An argument called `kind` is only in `tool_call`. */
 function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
   const parsed = readArguments(tool_call.arguments) ?? {}

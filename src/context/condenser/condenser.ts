@@ -6,8 +6,8 @@ export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
 export type RefusalCode =
   /**
-   * Too few events can be forgotten: fewer than 2 or, if the condensation is optional, a share below
-   * `minimumProgress`.
+   * Too few events can be forgotten: fewer than 2 or, if the condensation is optional, a smaller share of the
+   * view's events than `minimumProgress`.
    */
   | 'nothing_to_forget'
   /** The events that must stay exceed the token limit. */

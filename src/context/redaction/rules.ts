@@ -33,9 +33,9 @@ export interface RedactionOptions {
 /** Compiled rules, for any number of events. */
 export interface RedactionRules {
   readonly mask: Masker
-  /** @internal find secrets of all kinds */
+  /** @internal finders of all kinds of secrets */
   readonly finders: readonly Finder[]
-  /** @internal find only literal secrets; used for the bytes of files and for encrypted texts */
+  /** @internal finders of literal secrets only; used for the bytes of files and for encrypted texts */
   readonly literalFinders: readonly Finder[]
   /** @internal */
   readonly isSecretField: IsSecretField

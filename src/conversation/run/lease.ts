@@ -96,7 +96,7 @@ export const briefOwner = (id: string, previous?: string): string =>
 
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
-/** Whether a lease's owner is a run, which records the start of each call, or the recovery of a run. */
+/** Whether a lease's owner is a run or the recovery of a run. Runs record the start of each call. */
 export const recordsStarts = (owner?: string | null): boolean =>
   owner?.replace(BRIEF, '').startsWith(RUN) === true
 

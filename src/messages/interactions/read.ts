@@ -134,7 +134,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
       piecesAt(step, 'arguments').texts.push(stringOf(delta['arguments']))
     return addPart(step, part)
   }
-  /** Adds steps and fields that are missing from earlier events. The last event repeats all steps in full. */
+  /** Adds the steps and fields of `whole` that earlier events lacked. The last event repeats all steps in full. */
   const complete = (whole: readonly RawObject[]): readonly StreamingDeltaEvent[] => {
     let position = earlier.steps
     return whole.flatMap((step) => {

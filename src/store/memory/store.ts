@@ -139,7 +139,7 @@ interface Listed extends ItemPlace {
 
 interface Collection {
   readonly byId: Map<string, Item>
-  /** Items sorted by the value of a key, by the key's name. The empty name has all items, sorted by id. */
+  /** For the name of each key, the items sorted by this key's value. For the empty name, all items sorted by id. */
   readonly lists: Map<string, SortedList<Listed>>
   readonly due: SortedList<Item>
 }

@@ -19,7 +19,7 @@ const BACKOFF = { first: 100, maximum: 5_000 }
 
 const DEFAULT_POOL_SIZE = 10
 
-/** Number of listening clients of each pool, over all stores. One client must remain for work. */
+/** Number of listening clients of each pool, over all stores. Each pool must keep one client for other calls. */
 const LENT = new WeakMap<PostgresPool, number>()
 
 interface ListenerOptions {

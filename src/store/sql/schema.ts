@@ -29,8 +29,8 @@ interface ColumnTypes {
  * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/stores.md
  *   lists them.
  * - `feed`: the changes of all conversations. In PostgreSQL, the events of one or more appends share a row.
- *   In SQLite, an event's `number` is its position in the feed. The event has a row in `feed` only after its
- *   conversation was deleted.
+ *   In SQLite, an event has no row in `feed` while its conversation exists: `event.number` is its position
+ *   in the feed. The deletion of the conversation adds the row.
  * - `text`: the indexed line of each event that a text search finds; `number` orders the hits.
  *   `log.text_version` is the number of the log's indexed events.
  *
