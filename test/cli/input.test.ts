@@ -240,6 +240,15 @@ describe('input that is not JSON', () => {
 })
 
 describe('bytes that are not UTF-8', () => {
+  it('are replaced in a session, with a note', async () => {
+    const lines = ['{"role":"user","content":"caf\u00e9"}', '{"role":"user","content":"ok"}']
+    const pathOf = folder({ 'a.jsonl': Buffer.from(lines.join('\n'), 'latin1') })
+    const { code, all } = await runJson(['replay', pathOf('a.jsonl')])
+    expect(code).toBe(0)
+    const notes = [{ what: 'bytes that are not UTF-8, replaced', count: 1, line: 1 }]
+    expect(all[0]).toMatchObject({ events: 2, session: { format: 'openai-chat', notes } })
+  })
+
   const bad = Buffer.concat([
     Buffer.from('{"id":"b","parent_id":"a","hook_command":"caf'),
     Buffer.from([0xe9]),

@@ -97,19 +97,30 @@ export async function openFacts(name: string, from: From | undefined, io: Io): P
     if (opened.form === 'document') rejectDocument(first)
     return { ...opened, facts: decodePieces(all), session: null }
   }
-  const records = await withCodexHistory(await recordsIn(all), async (id) => {
+  const replaced: number[] = []
+  const records = await withCodexHistory(await recordsIn(all, replaced), async (id) => {
     const file = await findRollout(name, id)
-    return file === null ? null : recordsIn((await openInput(file, io)).pieces)
+    return file === null ? null : recordsIn((await openInput(file, io)).pieces, [])
   })
-  const session = readSession(records, { from: format })
+  const { notes, ...read } = readSession(records, { from: format })
+  const what = 'bytes that are not UTF-8, replaced'
+  const lossy = replaced.slice(0, 1).map((line) => ({ what, count: replaced.length, line }))
+  const session = { ...read, notes: [...notes, ...lossy] }
   return { ...opened, facts: factsOf(session), session }
 }
 
-async function recordsIn(pieces: AsyncIterable<readonly Piece[]>): Promise<SessionRecord[]> {
+/** Reads records, and adds to `replaced` the numbers of the lines that are JSON, but not UTF-8. */
+async function recordsIn(
+  pieces: AsyncIterable<readonly Piece[]>,
+  replaced: number[],
+): Promise<SessionRecord[]> {
   const records: SessionRecord[] = []
   for await (const some of pieces)
-    for (const { line, bytes } of some)
-      records.push({ line, raw: bytes.toString('utf8'), value: valueOf(bytes) })
+    for (const { line, bytes } of some) {
+      const value = valueOf(bytes)
+      if (value !== undefined && !isUtf8(bytes)) replaced.push(line)
+      records.push({ line, raw: bytes.toString('utf8'), value })
+    }
   return records
 }
 
