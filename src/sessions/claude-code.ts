@@ -4,6 +4,7 @@ import { isToolResult } from '../event/kinds.ts'
 import { type Content, HOOK_EVENT_TYPES, type JsonValue } from '../event/shapes.ts'
 import type { HookEventType } from '../event/types.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
+import { laterUsage } from '../messages/reply-usage.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { listOfBlocks, contentOf, instantIn, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
@@ -549,17 +550,17 @@ interface ReplyBlock {
 
 function addReply(id: string, lines: readonly Line[], writer: SessionWriter): void {
   const blocks = replyBlocks(lines, writer)
-  const { usage, ...last } = lines.at(-1)?.message ?? {}
+  const usage = lines.reduce((sum, { message }) => laterUsage(sum, message['usage']), {})
   // The file of the session that was forked has the tokens of copied replies.
-  const isCopied = usage !== undefined && lines.some(({ fields }) => 'forkedFrom' in fields)
+  const isCopied = Object.keys(usage).length > 0 && lines.some(({ fields }) => 'forkedFrom' in fields)
   const first = lines[0]?.record.line ?? 0
   if (blocks.length === 0) return writer.note('replies without content', first)
   const calls: Origin[] = []
   for (const { block, origin } of blocks) if (block['type'] === 'tool_use') calls.push(origin)
   const stop = lines.findLast(({ message }) => stringOf(message['stop_reason']) !== '')
   const reply = fromAnthropic({
-    ...last,
-    ...(isCopied ? {} : { usage }),
+    ...lines.at(-1)?.message,
+    usage: isCopied ? undefined : usage,
     id,
     content: blocks.map(({ block }) => block),
     // Older versions write the stop reason only on the last line, and not at all for a stopped reply.

@@ -1,6 +1,8 @@
 /** Sessions of Claude Code: subagent files, interruptions, rewinds, compactions, attachments and duplicate lines. */
 
 import { describe, expect, it } from 'vitest'
+import { usageTotals } from '../../src/context/index.ts'
+import { replay } from '../../src/index.ts'
 import { notesOf, read, summarize } from './session-summary.ts'
 
 const line = (type: string, uuid: string, parentUuid: string | null, message: object) => ({
@@ -254,6 +256,27 @@ describe('reading a session of Claude Code', () => {
     const side = { ...user('3', null, 'task'), ...copied, isSidechain: true, agentId: 'abc' }
     expect(read([side])).toMatchObject({ id: 'main-abc', parentId: 'main' })
   })
+
+  it.each([undefined, null, {}, { input_tokens: 0, output_tokens: 5 }])(
+    'counts the tokens of a reply whose last line has the usage %j',
+    (usage) => {
+      const call = {
+        id: 'msg',
+        role: 'assistant',
+        content: [{ type: 'tool_use', id: 't', name: 'ls' }],
+        usage,
+      }
+      const session = read([
+        user('1', null, 'hi'),
+        countedReply('2', '1', 'msg'),
+        line('assistant', '3', '2', call),
+      ])
+      expect(usageTotals(replay(session.facts.map(({ fact }) => fact)))).toMatchObject({
+        prompt_tokens: 10,
+        completion_tokens: 5,
+      })
+    },
+  )
 
   it('counts the tokens of a reply that a fork copied only in the session that was forked', () => {
     const copied = { forkedFrom: { sessionId: 'first', messageUuid: '1' } }
