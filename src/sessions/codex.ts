@@ -128,6 +128,11 @@ function indexRollout(lines: readonly CodexLine[]) {
         for (const { text } of objectsOf(list)) thoughts.add(stringOf(text))
     else if (what.endsWith('_call')) for (const sign of signsOf(payload)) called.add(sign)
   }
+  const users = lines.filter(({ what, payload }) => what === 'message' && payload['role'] === 'user')
+  // Other programs write rollouts without these events and kinds. Then only the text shows what the client inserted.
+  if (typed.size === 0 && users.every(({ payload }) => kindsOf(payload).length === 0))
+    for (const text of users.map(({ payload }) => textWithoutImageTags(payload['content'])))
+      if (!INSERTED.test(text)) typed.add(text)
   const isCompacted = lines.some(({ type }) => type === NEW_HISTORY)
   return { typed, inItems, results, called, spawned, thoughts, completed, isCompacted }
 }
@@ -140,13 +145,20 @@ function textWithoutImageTags(content: unknown): string {
   return textIn(hasImage ? parts.filter((part) => !isImageTag(part)) : content)
 }
 
+/** Matches a message that the client inserted: one in a tag, or the instructions of a project. */
+const INSERTED = /^\s*(?:<[a-z_]+>|# AGENTS\.md|$)/
+
+function kindsOf({ internal_chat_message_metadata_passthrough: passed }: RawObject): readonly unknown[] {
+  const { content_item_kinds: kinds } = objectOf(passed)
+  return Array.isArray(kinds) ? kinds : []
+}
+
 /** Separates the user's text and images from the parts of the message that the client inserted. */
 function messageParts({ role, content, ...more }: RawObject, typed: ReadonlySet<string>) {
   const isWhole = role === 'user' && typed.has(textWithoutImageTags(content))
-  const kinds = objectOf(more['internal_chat_message_metadata_passthrough'])['content_item_kinds']
+  const kinds = kindsOf(more)
   const isTypedPart = ({ text }: RawObject, index: number): boolean =>
-    (stringOf(text) !== '' && typed.has(stringOf(text))) ||
-    (Array.isArray(kinds) && stringOf(kinds[index]).startsWith('user.'))
+    (stringOf(text) !== '' && typed.has(stringOf(text))) || stringOf(kinds[index]).startsWith('user.')
   const parts = listOfBlocks(content, 'input_text')
   if (role !== 'user' || isWhole || !parts.some(isTypedPart)) return [{ isTyped: isWhole, content }]
   const isUsers = (part: RawObject, index: number): boolean =>

@@ -389,3 +389,23 @@ describe('an item with the id of its turn', () => {
     expect(JSON.stringify(toOpenAIResponses(toMessages(state)))).not.toContain('turn_id')
   })
 })
+
+const said = (words: string, more: object = {}) =>
+  item('message', { role: 'user', content: [text(words)], ...more })
+
+describe('a rollout that does not mark which texts the user typed', () => {
+  const inserted = ['<environment_context>\n</environment_context>', '# AGENTS.md instructions for /x', ' ']
+
+  it('has the prompts of the user, except the texts that the client inserted', () => {
+    const session = read([META, ...inserted.map((words) => said(words)), said('hi'), said('1 < 2')])
+    const shown = inserted.map((words) => `environment: ${words}`)
+    expect(summarize(session)).toEqual([...shown, 'user: hi', 'user: 1 < 2'])
+  })
+
+  it.each([
+    event('user_message', { message: 'other' }),
+    said('other', { internal_chat_message_metadata_passthrough: { content_item_kinds: ['user.text'] } }),
+  ])('is not one that marks another text: %j', (other) => {
+    expect(summarize(read([META, said('hi'), other]))).toEqual(['environment: hi', 'user: other'])
+  })
+})
