@@ -13,6 +13,37 @@ beforeAll(async () => void (database = await pooledDatabase()))
 afterAll(() => database.drop())
 
 describe.each([
+  ['memory', memoryStore, {}],
+  ['sqlite', sqliteStore, { file: ':memory:' }],
+  ['postgres', postgresStore, { url: 'postgres://localhost' }],
+] as const)('options of the %s store', (_, make, required) => {
+  it.each([
+    ['clock', 5],
+    ['feedRows', 0],
+    ['fullText', 'yes'],
+    ['readOnly', 1],
+    ['listen', 'no'],
+    ['schema', 5],
+  ])('have an error for an invalid value of %s', (name, value) => {
+    const options = { ...required, [name]: value } as never
+    const error = { code: 'invalid_argument', message: expect.stringContaining(name) }
+    expect(() => make(options)).toThrow(expect.objectContaining(error))
+  })
+})
+
+describe('options of the PostgreSQL store', () => {
+  it.each([
+    { url: new URL('postgres://localhost') },
+    { url: 5 },
+    { client: {} },
+    { url: 'postgres://localhost', client: { query: () => null } },
+  ])('must have a URL as a string, or a client: %o', (options) => {
+    const error = { code: 'invalid_argument', message: expect.stringContaining('either `url` (a string)') }
+    expect(() => postgresStore(options as never)).toThrow(expect.objectContaining(error))
+  })
+})
+
+describe.each([
   ['memory', () => memoryStore()],
   ['sqlite', () => sqliteStore({ file: ':memory:' })],
   ['postgres', () => postgresStore({ client: database.pool, schema: 'arguments' })],
@@ -53,6 +84,18 @@ describe.each([
     const releasing = store.releaseLease(lease as never)
     lease.generation += 1
     expect(await releasing).toBe(true)
+    await store.close()
+  })
+
+  it('cannot contain null as a lease, which `acquireLease` returns while another run has the lease', async () => {
+    const store = make()
+    await store.createConversation({ id: 'null' })
+    const options = { lease: null as never }
+    const [one, two] = (['a', 'b'] as const).map((id): Event => ({ kind: 'PauseEvent', id }))
+    for (const facts of [[one], [one, two]] as Event[][])
+      await expect(store.append('null', facts, options)).rejects.toMatchObject({ code: 'lease_lost' })
+    await store.append('null', [one as Event])
+    expect((await store.append('null', [one as Event], options)).version).toBe(1)
     await store.close()
   })
 

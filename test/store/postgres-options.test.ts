@@ -17,7 +17,7 @@ it.each([
   { url: 'postgres://localhost/x', client: {} },
 ])('postgresStore rejects %j as options', (options) => {
   expect(() => postgresStore(options as unknown as PostgresStoreOptions)).toThrow(
-    /The options of `postgresStore` must have either `url` or `client`/,
+    /The options of `postgresStore` must have either `url` \(a string\) or `client`/,
   )
 })
 

@@ -2,10 +2,13 @@ import { type FeedItem, type FeedPage, type FeedQuery, FEED_ROWS, SHARDS } from 
 import type { Item } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type StoredEvent } from '../contract/query.ts'
 import {
+  checkBoolean,
+  checkFunction,
   checkInteger,
   checkOneOf,
   checkOptionNames,
   checkText,
+  type Given,
   invalidArgument,
 } from '../../event/check-value.ts'
 import { attempt } from '../../event/json.ts'
@@ -86,8 +89,13 @@ export function positionNumber({ after }: Pick<CheckedFeedQuery, 'after'>): numb
   return COUNT.test(after.position) ? Number(after.position) : refuseCursor('altered')
 }
 
-export const checkFeedRows = (rows: number | undefined): number =>
-  checkInteger('feedRows', rows, 1, Number.MAX_SAFE_INTEGER, FEED_ROWS, invalidArgument)
+/** Checks options that several stores have, and returns `feedRows`. @throws `invalid_argument`. */
+export function checkStoreOptions(options: Readonly<Record<string, Given>>): number {
+  checkFunction('clock', options['clock'] ?? undefined)
+  for (const name of ['fullText', 'readOnly', 'listen', 'prepare'])
+    checkBoolean(name, options[name], invalidArgument)
+  return checkInteger('feedRows', options['feedRows'], 1, Number.MAX_SAFE_INTEGER, FEED_ROWS, invalidArgument)
+}
 
 /** Milliseconds for which the feed keeps unread rows for a follower that has stopped: 30 days. */
 export const HOLD_TIME = 30 * 86_400_000

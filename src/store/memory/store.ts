@@ -10,7 +10,7 @@ import { MAX_RANKED, type TextPage, type TextQuery, type TextRole } from '../con
 import type { PlacedEvent } from '../kit/append/decide-append.ts'
 import { checkRange, textContent } from '../kit/blobs.ts'
 import type { CheckedFeedQuery, FeedRow } from '../kit/feed.ts'
-import { checkFeedRows, heldPositions, HOLD_TIME, positionNumber } from '../kit/feed.ts'
+import { checkStoreOptions, heldPositions, HOLD_TIME, positionNumber } from '../kit/feed.ts'
 import * as kit from '../kit/index.ts'
 import { type CheckedItemQuery, compareItems, itemCursor, type ItemPlace } from '../kit/items.ts'
 import { checkOptionNames } from '../../event/check-value.ts'
@@ -393,7 +393,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
   const clock = options.clock ?? kit.microsNow
   const conversations = new Conversations()
   const items = new MemoryItems(clock)
-  const feed = new MemoryFeed(checkFeedRows(options.feedRows))
+  const feed = new MemoryFeed(checkStoreOptions({ ...options }))
   const watches = new kit.Watches()
   const texts = options.fullText === true ? new MemoryTexts() : null
   let closed = false

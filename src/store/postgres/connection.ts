@@ -1,4 +1,4 @@
-import { checkInteger, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
+import { checkInteger, checkText, invalid, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { invalidWithin, storeClosed } from '../kit/errors.ts'
@@ -62,14 +62,11 @@ export class Connection {
   #closed = false
 
   constructor(options: PostgresStoreOptions) {
-    if ((options?.url === undefined) === (options?.client === undefined)) {
-      throw new ColloquyError(
-        'invalid_argument',
-        'The options of `postgresStore` must have either `url` or `client`.',
-      )
-    }
+    const { url, client } = options ?? {}
+    if (client ? url !== undefined || typeof client.query !== 'function' : typeof url !== 'string')
+      throw invalid('The options of `postgresStore` must have either `url` (a string) or `client`.')
     this.#timeout = checkInteger('timeout', options.timeout, 1, MAX_DELAY, TIMEOUT, invalidArgument)
-    this.#schemaName = options.schema ?? 'colloquy'
+    this.#schemaName = checkText('schema', options.schema, invalidArgument) ?? 'colloquy'
     this.schema = quoteName(this.#schemaName)
     this.#options = options
     this.#client = options.client ?? null

@@ -1,5 +1,5 @@
 import type { DisposableStore } from '../contract/store.ts'
-import { checkFeedRows } from '../kit/feed.ts'
+import { checkStoreOptions } from '../kit/feed.ts'
 import { checkOptionNames } from '../../event/check-value.ts'
 import type { Work } from '../sql/dialect.ts'
 import { sqlStore } from '../sql/store.ts'
@@ -49,6 +49,7 @@ export type {
 export function postgresStore(options: PostgresStoreOptions): DisposableStore {
   const connection = new Connection(options)
   checkOptionNames(options, 'url client schema listen pollInterval timeout clock fullText feedRows prepare')
+  const feedRows = checkStoreOptions({ ...options })
   const watcher = new Watcher(connection, options)
   const { schema, run } = connection
   const clock = (): bigint | null => options.clock?.() ?? null
@@ -82,7 +83,7 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
           isSettled = true
           return yield* readFeed(schema, query)
         },
-      feedRows: feedTrimmer(schema, checkFeedRows(options.feedRows)),
+      feedRows: feedTrimmer(schema, feedRows),
       texts: fullText ? textWork(schema) : null,
       purgeTexts: null,
       watches: watcher,
@@ -90,10 +91,7 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
         connection.checkOpen()
         return watcher.watch(id, wake)
       },
-      close: () => {
-        closing ??= connection.close(() => watcher.close())
-        return closing
-      },
+      close: () => (closing ??= connection.close(() => watcher.close())),
     },
   )
 }

@@ -1,6 +1,6 @@
 import type { DisposableStore, Unwatch, Wake } from '../contract/store.ts'
 import { storeClosed } from '../kit/errors.ts'
-import { checkFeedRows } from '../kit/feed.ts'
+import { checkStoreOptions } from '../kit/feed.ts'
 import { checkOptionNames, checkPollInterval } from '../../event/check-value.ts'
 import { attempt } from '../../event/json.ts'
 import { microsNow } from '../kit/record.ts'
@@ -149,7 +149,7 @@ const MAX_LOGS = 1_000
  */
 export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
   const pollInterval = checkPollInterval(options?.pollInterval, 50)
-  const feedRows = checkFeedRows(options?.feedRows)
+  const feedRows = checkStoreOptions({ ...options })
   const source = connectionSource(options)
   checkOptionNames(
     options,

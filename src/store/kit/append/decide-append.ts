@@ -278,7 +278,7 @@ const isVersion = (value: unknown): boolean =>
 function checkLease(context: AppendContext, lease: NonNullable<AppendOptions['lease']>): void {
   const { owner, generation } = context.lease ?? {}
   // A database would change or reject the values of a lease that no store has granted.
-  const isLease = isLegalId(lease.owner) && isVersion(lease.generation) && lease.generation < 2 ** 31
+  const isLease = isLegalId(lease?.owner) && isVersion(lease.generation) && lease.generation < 2 ** 31
   if (isLease && owner === lease.owner && generation === lease.generation) return
   throw new ColloquyError('lease_lost', 'The lease was released or has another owner. Stop this run.', {
     conversationId: context.conversationId,
