@@ -80,8 +80,8 @@ const isInterrupted = (head: Entry): boolean =>
   eventKindOf(head) === 'InterruptEvent' || (head.event !== null && replyOf(head.event)?.interrupted === true)
 
 /**
- * Returns the event that ends a pause, or no events without a pause. The status becomes idle, or finished if
- * there is nothing to answer, for example because the final reply arrived during the pause.
+ * Returns the event that ends a pause. Returns no events if the status is not paused. The status becomes idle,
+ * or finished if there is nothing to answer, for example because the final reply arrived during the pause.
  * @example
  * decideResume(replay([{ kind: 'PauseEvent' }]))[0].value // 'idle'
  */

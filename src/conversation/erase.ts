@@ -24,7 +24,7 @@ interface PlannedReplacement extends Replacement {
  * the same reply, and all later replies on the event's branches, lose their signed parts and digests. A
  * provider rejects signed parts if earlier text has changed, and a digest could reveal the erased text.
  * O(events).
- * @param state with all bodies
+ * @param state a state from which no body was evicted
  */
 export function planErasure(state: State, id: string): PlannedReplacement[] {
   const { log } = state

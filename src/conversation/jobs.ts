@@ -126,7 +126,7 @@ export class Job<T extends object> {
     }
   }
 
-  /** Whether the failed save was stored. False if `dueAt` is a `ttl` later: another process has claimed the job. */
+  /** Whether a save was stored despite its error. If `dueAt` is a `ttl` later, another process claimed the job: false. */
   async #wasSaved(): Promise<boolean> {
     const { collection, id, dueAt } = this.#item
     const [unsaved, item] = [this.#unsaved, await this.#kind.store.getItem(collection, id)]

@@ -160,8 +160,8 @@ function merge<C extends IndexedCall>(
 }
 
 /**
- * Returns the pending call that a result ends, or why the result is dropped. Returns null if finding the
- * reason requires the whole path (`listDroppedResultsIn`). The result's action id selects the call. If this id
+ * Returns the pending call that a result ends, or why the result is dropped. Returns null if the reason depends
+ * on the whole path; `listDroppedResultsIn` then finds it. The result's action id selects the call. If this id
  * is missing, or not in the log, the latest pending call with the result's tool call id is selected. O(log n).
  */
 export function matchResult(

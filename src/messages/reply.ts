@@ -231,7 +231,7 @@ const MAX_CUTS = 100
 
 /**
  * Returns, for each call except the last, the digest of the reply cut off after this call. Returns null if
- * all digests equal `ownValue`, or if the reply has more than `MAX_CUTS` calls.
+ * all digests equal the reply's own digest (`ownValue`), or if the reply has more than `MAX_CUTS` calls.
  */
 export function cutDigests(
   message: AssistantMessage,

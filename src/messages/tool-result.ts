@@ -460,7 +460,7 @@ const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map([
   ['File', blobText],
 ])
 
-/** Converts an object of a built-in class. An object that only has the tag of such a class is unchanged. */
+/** Converts a built-in object to entries, text or a primitive. An object with only such a class's tag is unchanged. */
 const builtIn = (value: object): unknown => attempt(() => BUILT_IN.get(tagOf(value))?.(value) ?? value, value)
 
 function dateText(value: object): string {

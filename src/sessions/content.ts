@@ -22,7 +22,7 @@ export function contentOf(value: unknown): Content[] {
   return [valuePart(value)]
 }
 
-/** Returns content as blocks. Objects are unchanged; texts, and other values as JSON, become blocks of `type`. */
+/** Returns content as blocks. Keeps objects. A text, or the JSON of another value, becomes a block of `type`. */
 export function listOfBlocks(content: unknown, type: string): readonly RawObject[] {
   const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
   // Most lists contain only objects, and are returned unchanged.

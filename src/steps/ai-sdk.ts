@@ -88,7 +88,7 @@ function ofSdk(tools: AiSdkTools) {
   }
 }
 
-/** Major version of the installed SDK: 7 until the SDK refuses the messages of a request, then 6. */
+/** Assumed major version of the installed SDK: 7, or 6 after the SDK has refused the messages of a request. */
 interface Version {
   current: 6 | 7
 }

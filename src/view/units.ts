@@ -76,7 +76,7 @@ export function* unitEvents(unit: Unit): IterableIterator<ViewItem> {
   for (const result of unit.results) yield result.entry
 }
 
-/** A stretch that is still open (U5). */
+/** A stretch that the next unit may continue (U5). */
 interface Stretch {
   readonly loop: boolean
   readonly paused: boolean

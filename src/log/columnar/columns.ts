@@ -38,7 +38,7 @@ export class Times {
   readonly #starts: Int32Array
   readonly #lengths: Uint8Array
   readonly #text: Uint8Array
-  /** Where the last lookup ended. The next lookup continues there if it needs a later timestamp of the same 16. */
+  /** Where the last lookup ended. A lookup of a later timestamp in the same group of 16 continues there. */
   #last = { next: -1, start: 0, text: '' }
 
   constructor(count: number, index: Uint8Array, text: Uint8Array) {

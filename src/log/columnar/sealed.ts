@@ -36,7 +36,7 @@ export function seal({ kind, version }: Label, sections: readonly Uint8Array[]):
 
 /**
  * Returns a block's sections, which begin at multiples of four bytes, without copying them; null if the block
- * is damaged, invalid, or of another kind or version. Does not throw for `aligned` bytes. O(bytes).
+ * is damaged, invalid, or of another kind or version. Does not throw for bytes from `aligned`. O(bytes).
  */
 export function unseal({ kind, version }: Label, bytes: Uint8Array): Uint8Array[] | null {
   const { buffer, byteOffset, byteLength } = bytes

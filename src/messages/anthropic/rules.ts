@@ -73,7 +73,7 @@ export const serverRules: Rules<View> = {
   ],
 }
 
-/** Finds server tool calls without a result, and the reverse. A message of only client results may be between them. */
+/** Finds unpaired calls and results of server tools. A message of only client results may be inside a pair. */
 function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
   const out: (Finding & { readonly half: 'call' | 'result' })[] = []
   let open = new Map<string, string>()

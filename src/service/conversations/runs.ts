@@ -96,7 +96,7 @@ export interface CallToken {
 export interface RunsOptions {
   readonly store: Store
   readonly starts: Pick<Starts, 'of'>
-  /** Returns the step of a conversation's run; null if no conversation can be run. */
+  /** Returns the step of a conversation's run. Null if this service cannot run conversations. */
   readonly agent: ((conversation: Conversation, start: JsonObject) => Step | Promise<Step>) | null
   /** Options of each run. A conversation's own `max_iterations` takes precedence over `maxIterations`. */
   readonly options: Omit<RunOptions, 'signal' | 'from'>

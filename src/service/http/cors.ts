@@ -1,4 +1,4 @@
-/** CORS (fetch standard): pages of other origins send their key in a header, never in a cookie. */
+/** CORS headers (fetch standard). Pages of other origins must send their API key in a header, not in a cookie. */
 
 /** Whether pages of an origin may use the service. */
 export type AllowOrigin = (origin: string) => boolean

@@ -16,7 +16,7 @@ export const MAX_VISITED = 1_000
 export const MAX_COUNTED = 10_000
 
 export interface CountOptions {
-  /** Whether to count all, instead of stopping at {@link MAX_COUNTED}. Default: false. */
+  /** Whether to count all matches, instead of stopping at {@link MAX_COUNTED}. Default: false. */
   readonly exact?: boolean
 }
 

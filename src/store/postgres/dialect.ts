@@ -278,7 +278,7 @@ export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPag
   )
 }
 
-/** SQL that reads each part as a range of the primary key, whatever the planner estimates. */
+/** Reads the events of feed parts, each as a range of the primary key, whatever the planner estimates. */
 const eventsOfParts = (
   schema: string,
   parts: readonly FeedPart[],

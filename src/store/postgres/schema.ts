@@ -196,7 +196,7 @@ $body$`
  * changes nothing, and returns one row with the version of the first such item. `expected`: null for any
  * version, 0 for no item; `put`: true for a put, false for a deletion, null for a comparison. Locks the names
  * of the items in a global order, so that no other call creates a missing item. The statements after the lock
- * see the commits of earlier calls. Claims lock only rows and do not wait.
+ * see the commits of earlier calls. `claimItems` locks only rows and does not wait.
  */
 const changeItemsFunction = (schema: string): string => {
   const changes = `json_to_recordset(p_changes)

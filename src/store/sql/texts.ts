@@ -32,7 +32,7 @@ export interface TextMatch {
 }
 
 export interface TextWork {
-  /** Returns the condition that the line of text `t` contains a piece. */
+  /** Returns the SQL condition that the line of a row contains a piece. `t` is the table of texts in the query. */
   contains(piece: string): Statement
   /** Returns a query for `number`, `log` and `seq` of the newest `limit` matching texts, in any order. */
   match(match: TextMatch): Statement

@@ -31,9 +31,9 @@ type FeedPosition = Pick<FeedEnd, 'position' | 'witness'>
 const START: FeedPosition = { position: 0, witness: 0 }
 
 /**
- * Polls `PRAGMA data_version` for other connections' writes, then the feed, to wake only watches of changed
- * conversations. A poll opens a lost connection again, because a process that only watches makes no calls.
- * Does not keep the process alive.
+ * Polls `PRAGMA data_version` for writes by other connections. After such a write, reads the feed to wake only
+ * the watches of changed conversations. A poll also reopens a lost connection, because in a process that only
+ * watches, no call would reopen it. Does not keep the process alive.
  */
 class Poll {
   readonly watches = new Watches()

@@ -15,7 +15,7 @@ export interface Trial {
   /** Opens the data of `store` again, as a second process or a restart after a crash would. */
   readonly reopen: () => Promise<Store>
   readonly another: () => Promise<Store>
-  /** The caller's table; null for a store that refuses `within`. */
+  /** A table in the store's database, for checks of `within`; null if the store refuses `within`. */
   readonly rows: OwnRows | null
   /** Maximum milliseconds until a watch calls its callback. */
   readonly watchTimeout: number
