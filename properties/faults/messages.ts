@@ -12,13 +12,13 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'a part that a grammar cannot express is not named',
     file: 'messages/pieces.ts',
-    find: 'if (!fits) return textPiece(placeholderOf(part), cache)',
-    replace: "if (!fits) return textPiece('[...]', cache)",
+    find: 'form.text : placeholderOf(part), cache)',
+    replace: "form.text : '[...]', cache)",
   },
   {
     name: 'a part is sent even if its shape is invalid',
     file: 'messages/pieces.ts',
-    find: 'if (accepted.fits(block))',
+    find: 'if (fits(block))',
     replace: "if (block['type'] !== '')",
   },
   {

@@ -44,9 +44,10 @@ function readWebUrl(url: string): Image | null {
   if (match === null || Number(match[2] ?? 0) > 65_535) return null
   // An address may be signed, so it is sent unchanged; only characters that are not visible ASCII are
   // encoded.
-  const path = (match[3] ?? '').toWellFormed().replace(/[^!-~]+/g, encodeURIComponent)
-  const start = url.slice(0, url.length - (match[3] ?? '').length)
-  return { from: 'web', url: start + path, secure: match[1]?.toLowerCase() === 'https' }
+  const end = match[3] ?? ''
+  const path = end.toWellFormed().replace(/[^!-~]+/g, encodeURIComponent)
+  const start = url.slice(0, url.length - end.length)
+  return { from: 'web', url: start + path, secure: /^https/i.test(url) }
 }
 
 function readDataUrl(url: string): Image | null {

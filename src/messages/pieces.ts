@@ -44,8 +44,8 @@ function read(part: OpenPart, table: PartTable): PartForm {
   const accepted = ownField(table.kinds, part.type)
   if (accepted !== undefined && (text === null || table.textFiles === true)) {
     const { cache_prompt: _, cache_control: __, ...block } = part as JsonObject
-    const { user, result, item = false } = accepted
-    if (accepted.fits(block)) return { as: 'block', block, user, result, item }
+    const { fits, ...positions } = accepted
+    if (fits(block)) return { as: 'block', block, ...positions }
   }
   if (reading === null) return BY_NAME
   if (text !== null) return { as: 'text', text }
@@ -114,15 +114,21 @@ function imagePiece(
 function openPiece(part: OpenPart, accepts: AcceptedContent, position: 'user' | 'result'): Piece {
   const cache = part['cache_prompt'] === true || (part['cache_control'] ?? null) !== null
   const form = formOf(part, accepts.parts)
-  if (form.as === 'image') return imagePiece(form.url, 0, cache, part, accepts)
-  if (form.as === 'text') return textPiece(form.text, cache)
   const fits = form.as === 'block' && (position === 'result' ? canMove(form) || form.result : form.user)
-  if (!fits) return textPiece(placeholderOf(part), cache)
-  const { block, user, result, item = false } = form
-  return { type: 'block', block, user, result, item, cache, source: part }
+  return fits ? { ...form, type: 'block', cache, source: part } : plainPiece(form, part, cache, accepts)
 }
 
-const canMove = ({ user, item = false }: Positions): boolean => user && !item
+const plainPiece = (
+  form: PartForm | ReturnType<typeof readPart>,
+  part: OpenPart,
+  cache: boolean,
+  accepts: AcceptedContent,
+): ImagePiece | TextPiece =>
+  form?.as === 'image'
+    ? imagePiece(form.url, 0, cache, part, accepts)
+    : textPiece(form?.as === 'text' ? form.text : placeholderOf(part), cache)
+
+const canMove = ({ user, item }: Positions): boolean => user && item !== true
 
 export function textPieces(content: readonly Content[]): TextPiece[] {
   return piecesOf(content, { acceptsImage: () => false, parts: WORDS_ONLY }, 'user').filter(isText)
@@ -131,14 +137,8 @@ export function textPieces(content: readonly Content[]): TextPiece[] {
 export const isItem = (piece: Piece): piece is BlockPiece => piece.type === 'block' && piece.item === true
 
 /** Replaces a block that would be a separate item of the request with text or an image, where no item is allowed. */
-export function itemAsText(piece: Piece, accepts: AcceptedContent): Piece {
-  if (!isItem(piece)) return piece
-  const { source, cache } = piece
-  const reading = readPart(source)
-  if (reading?.as === 'text') return textPiece(reading.text, cache)
-  if (reading?.as === 'image') return imagePiece(reading.url, 0, cache, source, accepts)
-  return textPiece(placeholderOf(source), cache)
-}
+export const itemAsText = (piece: Piece, accepts: AcceptedContent): Piece =>
+  isItem(piece) ? plainPiece(readPart(piece.source), piece.source, piece.cache, accepts) : piece
 
 export const isText = (piece: Piece): piece is TextPiece => piece.type === 'text'
 

@@ -61,8 +61,9 @@ export interface WriteOptions {
    */
   readonly reasoning?: 'calls' | 'all'
   /**
-   * Whether the server of an Anthropic request signs all thinking, as Anthropic does. If so, unsigned
-   * thinking is left out. Default: true.
+   * Whether the server signs all reasoning, as Anthropic and OpenAI do. If so, Anthropic requests lack unsigned
+   * thinking, and Responses requests lack plain reasoning (`reasoning_text`). Otherwise both are sent back to
+   * the model that wrote them. Default: true.
    */
   readonly signs?: boolean
   /** A cache from `requestCache()`, so that the next request writes only what is new. Default: none. */

@@ -193,17 +193,11 @@ const partsOrJson = (parts: readonly unknown[], blocks: Kinds): Content[] =>
     return read === null ? jsonContent(part, blocks) : [read]
   })
 
-const TEXT_FIELDS: ReadonlySet<string> = new Set([
-  'type',
-  'text',
-  'cache_prompt',
-  'cache_control',
-  'citations',
-  'annotations',
-  '_meta',
-  'providerOptions',
-  'providerMetadata',
-])
+const TEXT_FIELDS: ReadonlySet<string> = new Set(
+  'type text cache_prompt cache_control citations annotations _meta providerOptions providerMetadata'.split(
+    ' ',
+  ),
+)
 
 function resultPart(part: unknown, blocks: Kinds): Content | null {
   if (!isObject(part)) return null

@@ -26,12 +26,14 @@ function nineCharacterIds(): (logId: string) => string {
   }
 }
 
-/** Servers with requirements beyond OpenAI Chat Completions and Anthropic Messages. */
+/** Servers with requirements beyond OpenAI's and Anthropic's message formats. */
 export const SERVERS = {
   mistral: { callIds: nineCharacterIds, callContent: '', answersResults: true },
   /** In thinking mode, DeepSeek and Kimi refuse tool calls without reasoning, even if another model made them. */
   deepseek: { reasoning: 'calls', signs: false },
   kimi: { reasoning: 'all', signs: false },
+  /** The server returns reasoning as plain text, and expects it back in Responses requests. */
+  vllm: { signs: false },
   /** The server rejects messages whose `content` is null or missing. */
   lmstudio: { callContent: '' },
 } as const satisfies Readonly<Record<string, Dialect>>

@@ -11,7 +11,7 @@ import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
-import type { WriteOptions } from '../../src/messages/prefix.ts'
+import { requestRecord, type WriteOptions } from '../../src/messages/prefix.ts'
 import type { Reply } from '../../src/messages/reply.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { SERVERS } from '../../src/steps/servers.ts'
@@ -235,6 +235,95 @@ describe('call ids with a signature', () => {
       reasoning_details: [{ ...encrypted, id: 'ls_0_2' }, ...texts],
       tool_calls: [{ ...CALLS[0], id: 'ls_0_2' }],
     })
+  })
+})
+
+const reasoningItem = (id = 'rs_1', more: object = {}) => ({
+  type: 'reasoning',
+  id,
+  summary: [],
+  content: [{ type: 'reasoning_text', text: 'I look.' }],
+  ...more,
+})
+const callItem = (n = 1) => ({
+  type: 'function_call',
+  id: `fc_${n}`,
+  call_id: `c${n}`,
+  name: 'ls',
+  arguments: '{}',
+})
+
+const prefixOf = (text: string) => {
+  const output = [reasoningItem('rs_1', { content: [{ type: 'reasoning_text', text }] }), callItem()]
+  const messages = messagesOf(fromOpenAIResponses({ model: MODEL, output } as never))
+  return requestRecord(toOpenAIResponses(messages, { model: MODEL, ...SERVERS.vllm }))?.prefix
+}
+
+describe('plain reasoning in OpenAI Responses', () => {
+  const sent = (output: object[], options: WriteOptions = { model: MODEL, ...SERVERS.vllm }): object[] => {
+    const reply = fromOpenAIResponses({ model: MODEL, status: 'completed', output } as never)
+    return toOpenAIResponses(messagesOf(reply), options).input.slice(1)
+  }
+
+  it.each<[string, object[]]>([
+    ['before a call', [reasoningItem(), callItem()]],
+    [
+      'before a message',
+      [
+        reasoningItem(),
+        {
+          type: 'message',
+          id: 'msg_1',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text: 'Hi', annotations: [] }],
+        },
+      ],
+    ],
+    ['before each of two calls', [reasoningItem(), callItem(), reasoningItem('rs_2'), callItem(2)]],
+    [
+      'two before one call',
+      [
+        reasoningItem('rs_1', {
+          content: [
+            { type: 'reasoning_text', text: 'a' },
+            { type: 'reasoning_text', text: 'b' },
+          ],
+        }),
+        callItem(),
+      ],
+    ],
+    [
+      'with a summary',
+      [reasoningItem('rs_1', { summary: [{ type: 'summary_text', text: 'So.' }] }), callItem()],
+    ],
+  ])('is sent back to its model in the received form: %s', (_, output) => {
+    const items = sent(output).filter((item) => !('output' in item))
+    expect(items.slice(0, output.length)).toEqual(output)
+  })
+
+  it('is sent in the received form without what the server added', () => {
+    const output = [reasoningItem('rs_1', { status: 'completed', encrypted_content: null }), callItem()]
+    expect(sent(output)[0]).toEqual(reasoningItem())
+  })
+
+  it.each<[string, object[], WriteOptions]>([
+    ['to OpenAI', [reasoningItem(), callItem()], { model: MODEL }],
+    ['to another model', [reasoningItem(), callItem()], { model: 'gpt-6', ...SERVERS.vllm }],
+    ['without a legal id', [reasoningItem('an id'), callItem()], { model: MODEL, ...SERVERS.vllm }],
+    [
+      'when it is empty',
+      [reasoningItem('rs_1', { content: [] }), callItem()],
+      { model: MODEL, ...SERVERS.vllm },
+    ],
+    ['when nothing follows it', [reasoningItem()], { model: MODEL, ...SERVERS.vllm }],
+  ])('is not sent %s', (_, output, options) => {
+    expect(sent(output, options).filter((item) => 'type' in item && item.type === 'reasoning')).toEqual([])
+  })
+
+  it('is part of the prefix of later replies', () => {
+    expect(prefixOf('a')).toBe(prefixOf('a'))
+    expect(prefixOf('a')).not.toBe(prefixOf('b'))
   })
 })
 

@@ -12,6 +12,7 @@ import {
   anthropicStep,
   bedrockStep,
   googleStep,
+  openaiResponsesStep,
   type StepOptions,
   type StepTool,
   tool,
@@ -125,6 +126,43 @@ it.each(WIRES)(
     ])
   },
 )
+
+it("a server's plain reasoning is sent back to it, and not to OpenAI", async () => {
+  const reasoning = {
+    type: 'reasoning',
+    id: 'rs_1',
+    summary: [],
+    content: [{ type: 'reasoning_text', text: 'I add.' }],
+  }
+  const { id: call_id, name, args } = CALLS[0] as (typeof CALLS)[number]
+  const output = [reasoning, { type: 'function_call', id: 'fc_1', call_id, name, arguments: args }]
+  const message = { type: 'message', content: [{ type: 'output_text', text: '3' }] }
+  for (const server of ['vllm', undefined] as const) {
+    const sent: { readonly input: readonly object[] }[] = []
+    const step = openaiResponsesStep({
+      client: {
+        responses: {
+          async create(request: { readonly input: readonly object[] }) {
+            sent.push(request)
+            return { status: 'completed', model: 'm', output: sent.length === 1 ? output : [message] }
+          },
+        },
+      },
+      model: 'm',
+      tools: [add],
+      stream: false,
+      ...(server !== undefined && { server }),
+    })
+    const conversation = await begin('Hello')
+    await conversation.run(step)
+    expect(sent).toHaveLength(2)
+    const thoughts = sent[1]?.input.filter((item) => 'summary' in item)
+    expect(thoughts).toEqual(server === 'vllm' ? [reasoning] : [])
+  }
+  expect(() => openaiResponsesStep({ client: {} as never, model: 'm', server: 'other' as never })).toThrow(
+    'Unknown server',
+  )
+})
 
 it('thinking is disabled only in a tool loop that another model started', async () => {
   const conversation = await begin('Hello')

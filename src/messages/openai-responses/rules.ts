@@ -253,14 +253,8 @@ function stepOf({ type, role, path, body }: Item): Step[] {
     : ['break']
 }
 
-const CALLS: readonly unknown[] = [
-  'function_call',
-  'custom_tool_call',
-  'computer_call',
-  'local_shell_call',
-  'shell_call',
-  'apply_patch_call',
-]
+const CALLS: readonly unknown[] =
+  'function_call custom_tool_call computer_call local_shell_call shell_call apply_patch_call'.split(' ')
 
 /** For each type of call that a server may execute, whether a request may end without the output of the call. */
 const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([

@@ -5,21 +5,13 @@ import { argumentObject, argumentText } from '../text.ts'
 import { isSealed, type Kind, kindName, sentMore } from '../blocks.ts'
 import { digestOf, digestOfAll, digestWith, otherDigest } from '../digest.ts'
 import { urlOf } from '../files.ts'
-import type { NeutralMessage } from '../message.ts'
-import { requestRecord, type NewMap, type Role, type WriteOptions, type Written } from '../prefix.ts'
+import type { AssistantMessage, NeutralMessage } from '../message.ts'
+import { isOfModel, requestRecord } from '../prefix.ts'
+import type { NewMap, Role, WriteOptions, Written } from '../prefix.ts'
 import { id as anyId } from '../shape.ts'
-import { callDigest, reasoningDigest, fieldsOf, textsOfPart, unsent } from '../reply-parts.ts'
+import { callDigest, reasoningDigest, fieldsOf, textPiecesOf, textsOfPart, unsent } from '../reply-parts.ts'
 import type { PartRef, Piece, TextPiece, AssistantTurn, Call, Result, Turn } from '../limits.ts'
-import {
-  itemAsText,
-  isItem,
-  isText,
-  joinTexts,
-  blockWriter,
-  pieceDigest,
-  textPiece,
-  textPieces,
-} from '../pieces.ts'
+import { itemAsText, isItem, isText, joinTexts, blockWriter, pieceDigest, textPiece } from '../pieces.ts'
 import { writeRequest } from '../write.ts'
 import { isItemId, isSendable, KINDS, LIMITS, reasoningOf } from './blocks.ts'
 import type {
@@ -43,11 +35,12 @@ interface MessageText {
 function replyItems(
   turn: AssistantTurn,
   keepsSigned: boolean,
+  keepsPlain: boolean,
   isNew: (id: string) => boolean,
   onHalf: (id: string, isSent: boolean) => void,
 ) {
   const { message, refs, bound, calls } = turn
-  const last = refs.findLastIndex((ref) => isFollowing(ref, message.content))
+  const last = refs.findLastIndex((ref) => isFollowing(ref, message))
   const reasoning = fieldsOf(message).reasoning
   const results = new Map(turn.results.map((result) => [result.call, result]))
   const items: Written<ResponsesItem>[] = []
@@ -65,9 +58,13 @@ function replyItems(
     // The item after the previous reasoning could not be sent.
     if (reasonedUpTo < position && items.at(-1)?.block.type === 'reasoning') items.pop()
     reasonedUpTo = position + 1
-    const isSent = keepsSigned && position < last && isSendable(item) && isNew(item.id ?? '')
-    isReasoningLost = !isSent
-    if (isSent) items.push({ block: reasoningItem(item), digest: () => reasoningDigest(item) })
+    const { id, content } = item
+    const plain = keepsPlain && content?.length ? content : null
+    const fits = position < last && (plain ? isItemId(id, 'rs') : keepsSigned && isSendable(item))
+    isReasoningLost = !fits || !isNew(id ?? '')
+    if (isReasoningLost) return
+    const block = reasoningItem(item, plain)
+    items.push({ block, digest: () => (plain ? otherDigest(block) : reasoningDigest(item)) })
   }
   for (const [position, ref] of refs.entries()) {
     const { kind, index } = ref
@@ -121,17 +118,14 @@ function replyItems(
   return { items, calls: sent }
 }
 
-function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
-  const { kind, index } = ref
-  if (kind === 'other')
-    return ref.placeholder !== null || (ref.value['type'] !== 'reasoning' && !isSealed(LIMITS, ref.value))
-  return kind === 'call' || (kind === 'text' && textPieces(content.slice(index, index + 1)).length > 0)
-}
+const isFollowing = (ref: PartRef, message: AssistantMessage): boolean =>
+  ref.kind === 'call' ||
+  textPiecesOf(message, [ref]).length > 0 ||
+  (ref.kind === 'other' && ref.value['type'] !== 'reasoning' && !isSealed(LIMITS, ref.value))
 
 const isEmpty = (part: Content): boolean => isTextPart(part) && part.text === ''
 
-const beginsMessage = (more: JsonObject | null): boolean =>
-  more !== null && (Object.hasOwn(more, 'id') || Object.hasOwn(more, 'phase'))
+const beginsMessage = (more: JsonObject | null): boolean => (more?.['id'] ?? more?.['phase']) !== undefined
 
 function messageItem(
   texts: readonly MessageText[],
@@ -172,12 +166,19 @@ function withLegalId(value: JsonObject, mayName: (id: unknown) => boolean): Json
 
 const needsId = (kind: string): boolean => ownField<Kind>(KINDS, kind)?.needs?.['id'] === anyId
 
-const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): ResponsesItem => ({
-  type: 'reasoning',
-  id: id ?? '',
-  summary: (summary ?? []).map((text) => ({ type: 'summary_text', text: text.toWellFormed() })),
-  encrypted_content: encrypted_content ?? '',
-})
+const reasoningItem = (
+  { id, summary, encrypted_content }: ReasoningItemModel,
+  plain: readonly string[] | null,
+) =>
+  ({
+    type: 'reasoning',
+    id,
+    summary: textsOf('summary_text', summary),
+    ...(plain ? { content: textsOf('reasoning_text', plain) } : { encrypted_content }),
+  }) as ResponsesItem
+
+const textsOf = <T extends string>(type: T, texts: readonly string[] | null | undefined) =>
+  (texts ?? []).map((text) => ({ type, text: text.toWellFormed() }))
 
 /**
  * Writes a call. A typed call becomes a function call if its type cannot represent the result, or needs an id
@@ -230,8 +231,9 @@ function requestKey(item: JsonObject): string | null {
  * Writes the instructions and the input of a Responses request. They are valid for any log (law M). If a
  * reply's prefix is unchanged, the reply's reasoning items with legal ids are sent with their encrypted
  * content, each before the item that followed the reasoning. Thinking blocks, reasoning text, and the status
- * and plain content of reasoning items are left out, because the provider rejects all of these. The answer to
- * an item that is sent, for example an `mcp_approval_response` to an `mcp_approval_request`, is also sent as
+ * and plain content of reasoning items are left out, because the provider rejects all of these. But if `signs`
+ * is false, the model that wrote plain reasoning gets this reasoning back as plain content. The answer to an
+ * item that is sent, for example an `mcp_approval_response` to an `mcp_approval_request`, is also sent as
  * an item. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -243,12 +245,13 @@ export function toOpenAIResponses(
 ): ResponsesRequest {
   const { onPrefix, ...others } = options
   for (let refused: ReadonlySet<string> = new Set(); ;) {
-    const request = writeRequest({ limits: LIMITS, start, refused }, messages, others)
+    const begin = (list: ResponsesItem[], newMap: NewMap) => start(list, newMap, options)
+    const request = writeRequest({ limits: LIMITS, start: begin, refused }, messages, others)
     // Whether an item's id may be sent is known only when the item is written. By then, the other half of the
     // item's pair may have been written.
     if (latestSplit.length > 0) refused = new Set([...refused, ...latestSplit])
     else {
-      if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((remaining) => onPrefix(remaining))
+      requestRecord(request)?.leftOut.forEach((omitted) => onPrefix?.(omitted))
       return request
     }
   }
@@ -257,7 +260,7 @@ export function toOpenAIResponses(
 /** Ids of the pairs that the latest request splits: it has only one half of each pair as an item. */
 let latestSplit: readonly string[] = []
 
-function start(input: ResponsesItem[], newMap: NewMap) {
+function start(input: ResponsesItem[], newMap: NewMap, { model, signs }: WriteOptions) {
   const ids = newMap<true>()
   let instructions: string | null = null
   /** For each pair id, whether the half that is written first is sent as an item. */
@@ -279,6 +282,7 @@ function start(input: ResponsesItem[], newMap: NewMap) {
       const written = replyItems(
         turn,
         keepsSigned,
+        signs === false && isOfModel(turn.message, LIMITS.grammar, model),
         (id) => !ids.has(id) && ids.set(id, true) === ids,
         (id, isSent) => (pairs.get(id) === !isSent ? split : pairs).set(id, isSent),
       )
@@ -290,11 +294,8 @@ function start(input: ResponsesItem[], newMap: NewMap) {
       return written.items
     },
     result: (result: Result) =>
-      (typedForm(calls.get(result.call)?.type, result)?.output as object as ResponsesItem | undefined) ?? {
-        type: 'function_call_output' as const,
-        call_id: result.call.id,
-        output: contentOf(result.pieces),
-      },
+      (typedForm(calls.get(result.call)?.type, result)?.output as object as ResponsesItem | undefined) ??
+      outputOf({ type: 'function_call', call_id: result.call.id }, result.pieces),
     add(role: Role, blocks: (Piece | ResponsesItem)[], turn: Turn | null) {
       if (role === 'front') instructions = joinTexts(blocks as TextPiece[])
       else if (role === 'system')
@@ -327,8 +328,8 @@ function start(input: ResponsesItem[], newMap: NewMap) {
   }
 }
 
-function outputOf(call: ResponsesItem, pieces: readonly Piece[]): ResponsesItem {
-  const { type, call_id } = call as object as JsonObject
+function outputOf(call: object, pieces: readonly Piece[]): ResponsesItem {
+  const { type, call_id } = call as JsonObject
   return { type: `${String(type)}_output`, call_id, output: contentOf(pieces) } as object as ResponsesItem
 }
 
@@ -405,12 +406,9 @@ function typedForm(kind: unknown, result: Result | undefined) {
   const type = `${String(kind)}_output`
   // The local shell has the id of the call in another field.
   const name = { [kind === 'local_shell_call' ? 'id' : 'call_id']: call.id }
-  if (first !== undefined && isItem(first) && first.block['type'] === type && pieces.length === 1) {
-    const block = 'id' in name ? first.block : without(first.block, 'id')
-    return { fields: form.fields(call), output: { ...block, ...name } }
-  }
-  const output = form.output(contentOf(pieces) as JsonValue, result)
-  return output === null ? null : { fields: form.fields(call), output: { type, ...name, ...output } }
+  const isSame = first !== undefined && isItem(first) && first.block['type'] === type && pieces.length === 1
+  const output = isSame ? { ...first.block, ...name } : form.output(contentOf(pieces) as JsonValue, result)
+  return output && { fields: form.fields(call), output: { type, ...name, ...without(output, 'id'), ...name } }
 }
 
 function contentOf(pieces: readonly Piece[]): string | ResponsesPart[] {
