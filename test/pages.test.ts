@@ -92,6 +92,13 @@ it('README.md is shorter than 140 lines', () => {
   expect(readPage('README.md').split('\n').length - 1).toBeLessThan(140)
 })
 
+it('docs/llms.txt has each description to its end', () => {
+  const entries = llmsText()
+    .split('\n')
+    .filter((line) => line.startsWith('- '))
+  expect(entries.filter((line) => !line.endsWith('.'))).toEqual([])
+})
+
 it('docs/llms.txt is what `npm run docs:llms` writes', () => {
   expect(readFileSync(join(ROOT, 'docs/llms.txt'), 'utf8')).toBe(llmsText())
 })

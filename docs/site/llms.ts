@@ -13,6 +13,7 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 export function llmsText(): string {
   const { description } = JSON.parse(read('package.json')) as { description: string }
   const lines = read('docs/README.md')
+    .replaceAll(/\n +/g, ' ') // an entry can continue on the next line
     .split('\n')
     .flatMap((line) => {
       const heading = /^## (.*)/.exec(line)?.[1]
