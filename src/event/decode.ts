@@ -62,9 +62,8 @@ function decodeJson(value: JsonValue): Decoded {
 }
 
 function decodeFrozen(value: JsonValue): Decoded {
-  if (!isObject(value)) {
+  if (!isObject(value))
     return failedDecode([issue([], 'dict_type', `Must be an object, not ${typeName(value)}.`, value)])
-  }
   const { kind } = value
   const problems = eventChecks.get(kind)?.(value)
   if (problems === undefined) return failedDecode([kindIssue(kind)])

@@ -89,9 +89,8 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, noun: string]>> 
 }
 
 function expectation(problem: Problem): readonly [type: string, noun: string] {
-  if (problem.code === 'invalid_type') {
+  if (problem.code === 'invalid_type')
     return EXPECTED[problem.message] ?? EXPECTED[problem.expected] ?? ['value_error', problem.expected]
-  }
   if (problem.code !== 'invalid_value') return ['value_error', 'a value']
   const values = problem.values.map((value) => JSON.stringify(value))
   return values.length > 1 ? ['enum', `one of ${values.join(', ')}`] : ['literal_error', String(values[0])]

@@ -31,9 +31,7 @@ export function sentNotes(state: State, subject: Subject, options: SentOptions):
       return messages
     }
     const fit = fitToBudget(state, count, budget, { ...limits, write })
-    if (fit.type === 'refuse') {
-      return [overBudget(`nothing is sent: ${fit.reason.message}`)]
-    }
+    if (fit.type === 'refuse') return [overBudget(`nothing is sent: ${fit.reason.message}`)]
     sent = states.get(fit.messages) ?? state
     if (findUnit(sent.branch.view, subject) === undefined) {
       const which = `one of the ${fit.cut} oldest events of the view that may be omitted`

@@ -75,9 +75,8 @@ function inView(unit: Unit, position: UnitPosition): Verdict {
   const verdict = (reason: Reason<VerdictCode>): Verdict => {
     return { reason, removedBy: null, position, lateFor: null }
   }
-  if (unit.type === 'message') {
+  if (unit.type === 'message')
     return verdict({ code: 'unit', rule: 'U1', law: null, text: 'the view contains it', ids: [] })
-  }
   const calls = [...unit.calls]
   if (!isPending(unit)) {
     const status =

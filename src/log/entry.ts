@@ -130,9 +130,8 @@ export function loadedEvent(entry: Entry, kinds: readonly EventKind[]): Event | 
 /** Whether `above` is on the path from `entry` to its root. An entry is on its own path. O(log depth). */
 export function isOnPathIn(above: Entry, entry: Entry | null): boolean {
   let current = entry
-  while (current !== null && current.depth > above.depth) {
+  while (current !== null && current.depth > above.depth)
     current = current.jump !== null && current.jump.depth >= above.depth ? current.jump : current.parent
-  }
   return current === above
 }
 

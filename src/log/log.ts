@@ -79,9 +79,8 @@ export function appendEntry<E extends Entry>(log: Log<E>, entry: E, head: E | nu
     if (entry.event?.kind === 'ActionEvent') {
       index.calls.add(entry.event.tool_call_id, entry.seq)
       // Adding a known response again is harmless, and cheaper than a search in the columnar log.
-      if (!hasResponse(log, entry.event.llm_response_id, index.columns?.length)) {
+      if (!hasResponse(log, entry.event.llm_response_id, index.columns?.length))
         index.responses.add(entry.event.llm_response_id, entry.seq)
-      }
     }
   }
   return { entries: log.entries.push(entry), head, index }

@@ -27,9 +27,8 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
 
   if (quarantined !== null) warn(draft, 'quarantined', 'not an event')
   const existing = id === null ? undefined : findEventIn(log, id)
-  if (existing !== undefined) {
+  if (existing !== undefined)
     warn(draft, 'duplicate_id', `id ${quote(id)} already exists at position ${existing.seq}`)
-  }
   const inTree = id !== null && existing === undefined
 
   let timestamp = log.entries.last()?.timestamp ?? null
@@ -42,9 +41,8 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
   if (inTree) {
     const known = effectiveParent(LOG_TREE, log, log.head, fact.parent_id)
     parent = known === undefined ? log.head : known
-    if (known === undefined) {
+    if (known === undefined)
       warn(draft, 'unknown_parent', `parent ${quote(fact.parent_id ?? '')} is not earlier in the log`)
-    }
   }
   const kind = event?.kind ?? quarantined?.event_kind
   const canBeHead = inTree && canKindBeHead(kind)

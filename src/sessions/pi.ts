@@ -173,9 +173,8 @@ function readMessage(message: RawObject, record: SessionRecord, origin: Origin, 
         writer.add({ kind: 'InterruptEvent', source: 'user' }, next)
         if (stringOf(message['errorMessage']) !== '') writer.note('interruption messages', record.line)
       }
-      if (message['stopReason'] === 'error') {
+      if (message['stopReason'] === 'error')
         writer.failure('model_error', stringOf(message['errorMessage']), next)
-      }
       return
     }
     case 'toolResult': {

@@ -60,9 +60,8 @@ export function listLeavesIn(log: Log): Entry[] {
     if (entry.canBeHead) mark(entry.seq, anchorOf(entry.parent)?.seq ?? -1)
   }
   const leaves: Entry[] = []
-  for (let seq = marks.indexOf(END); seq >= 0; seq = marks.indexOf(END, seq + 1)) {
+  for (let seq = marks.indexOf(END); seq >= 0; seq = marks.indexOf(END, seq + 1))
     leaves.push(log.entries.get(seq) as Entry)
-  }
   return leaves
 }
 

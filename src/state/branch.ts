@@ -150,9 +150,8 @@ function afterAction(branch: Branch, entry: EventEntry<ActionEvent>, index: numb
 
 function afterAnswer(branch: Branch, entry: EventEntry<ToolResultEvent>, log: Log): Branch {
   const call = matchResult(log, branch.pendingCalls, entry)
-  if (call === null || typeof call === 'string') {
+  if (call === null || typeof call === 'string')
     return { ...branch, dropped: branch.dropped.push({ entry, reason: call }) }
-  }
   const view = withResult(branch.view, call, entry)
   entry.unit = call
   const pendingCalls = withoutOpenCall(branch.pendingCalls, call)

@@ -106,9 +106,8 @@ function afterUpdate(status: Status, step: StatusStep, key: unknown, value: unkn
 }
 
 function afterMessage(status: Status, event: MessageEvent, completes: boolean): Status {
-  if (event.source === 'user' || completes) {
+  if (event.source === 'user' || completes)
     return status === 'finished' || status === 'stuck' ? 'idle' : status
-  }
   if (!isFinalReply(event)) return status
   const ends = status === 'idle' || status === 'running' || status === 'error' || status === 'stuck'
   return ends ? 'finished' : status

@@ -276,9 +276,8 @@ class Server {
     const { tool_name, tool_call_id } = call.event
     const link = { tool_name, tool_call_id, action_id: call.id }
     if (form === 'error') return { kind: 'AgentErrorEvent', tool_name, tool_call_id, error: 'no such tool' }
-    if (form === 'rejected') {
+    if (form === 'rejected')
       return { kind: 'UserRejectObservation', ...link, rejection_reason: 'no', rejection_source: 'user' }
-    }
     if (form === 'blocked') {
       this.#write({
         kind: 'HookExecutionEvent',

@@ -124,9 +124,8 @@ export class Texts {
     const { buffer, byteOffset, byteLength } = this.#bytes
     const units = new Uint16Array(buffer, byteOffset, byteLength >>> 1)
     let text = ''
-    for (let start = 0; start < units.length; start += BLOCK) {
+    for (let start = 0; start < units.length; start += BLOCK)
       text += String.fromCharCode(...units.subarray(start, start + BLOCK))
-    }
     return text
   }
 }

@@ -203,9 +203,8 @@ export class Runs {
   }
 
   checkAgent(): void {
-    if (!this.possible) {
+    if (!this.possible)
       throw new HttpProblem(409, 'This service has no agent, so it cannot run conversations. Pass `agent`.')
-    }
   }
 
   /**

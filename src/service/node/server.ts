@@ -67,9 +67,8 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     ...rest
   } = options
   const keyless = (rest.keys ?? []).length === 0
-  if (keyless && !isLoopback(host)) {
+  if (keyless && !isLoopback(host))
     throw new Error(`Cannot listen on ${host} without keys. Set keys, or use a loopback address.`)
-  }
   if (keyless && (rest.allowOrigins ?? []).includes('*')) {
     throw new Error(
       'Without keys, any web page could use the service. Set keys, or list the allowed origins.',

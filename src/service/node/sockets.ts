@@ -226,9 +226,8 @@ class Connection {
     if (error instanceof SlowReader) return this.close(...this.#parts.channel.slow)
     if (hasCode(error, 'unknown_conversation')) return this.close(CLOSE.unknown, 'Unknown conversation')
     if (hasCode(error, 'closed')) return this.close(CLOSE.away, 'The service is shutting down')
-    if (error instanceof HttpProblem) {
+    if (error instanceof HttpProblem)
       return this.close(CLOSE_CODES.get(error.status) ?? CLOSE.failed, problemText(error))
-    }
     this.#report(this.#describe(error))
     this.close(CLOSE.failed, 'The stream failed')
   }

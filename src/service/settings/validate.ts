@@ -93,9 +93,8 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
     text = await textOf(response)
   }
   const { ok, status } = response
-  if (ok && !hasChoices(text)) {
+  if (ok && !hasChoices(text))
     throw new Refusal('APIError', 'The server at the base_url is not a model: its reply has no choices.')
-  }
   // A model whose reasoning exceeds the maximum number of tokens responds with 400.
   if (ok || status === 429 || (status === 400 && text.includes('output limit was reached'))) return
   throw new Refusal(TYPES[status] ?? 'APIError', `The provider responded with ${status}${WHY[status] ?? ''}.`)
@@ -103,13 +102,11 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
 
 async function send(llm: JsonObject, limit: JsonObject, signal: AbortSignal): Promise<Response> {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm
-  if (typeof base !== 'string' || !/^https?:\/\//i.test(base) || !URL.canParse(base)) {
+  if (typeof base !== 'string' || !/^https?:\/\//i.test(base) || !URL.canParse(base))
     throw new Refusal('BadRequestError', 'The base_url is missing, or is not an http or https URL.')
-  }
   const url = new URL(base)
-  if (url.username !== '' || url.password !== '') {
+  if (url.username !== '' || url.password !== '')
     throw new Refusal('BadRequestError', 'The base_url must not have credentials. Send the key as api_key.')
-  }
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/chat/completions`
   try {
     return await fetch(url, {

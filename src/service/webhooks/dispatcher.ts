@@ -275,9 +275,8 @@ export class WebhookDispatcher {
     checkOptionNames(options, 'pollInterval leaseTtl onFailure')
     this.#engine = engine
     this.#webhooks = webhooks.map(checkWebhook)
-    if (new Set(this.#webhooks.map(({ id }) => id)).size < this.#webhooks.length) {
+    if (new Set(this.#webhooks.map(({ id }) => id)).size < this.#webhooks.length)
       throw invalid('Two webhooks have the same id. Use unique ids.')
-    }
     this.#options = { pollInterval: 1_000, leaseTtl: 15_000, onFailure: () => undefined, ...options }
   }
 

@@ -89,9 +89,8 @@ export function checkWebhook(options: WebhookOptions): Webhook {
   }
   for (const field of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]) {
     const count = webhook[field]
-    if (!Number.isSafeInteger(count) || count < 1 || count > MAX_COUNT) {
+    if (!Number.isSafeInteger(count) || count < 1 || count > MAX_COUNT)
       throw invalid(`\`${field}\` of webhook ${name} must be an integer from 1 to ${MAX_COUNT}.`)
-    }
   }
   return webhook
 }

@@ -272,9 +272,8 @@ function checkTags(tags: Given): Readonly<Record<string, string>> {
         'tags',
         `must have keys of 1 to ${MAX_TAG_KEY} letters, digits and underscores, not beginning with an underscore`,
       )
-    if (typeof value !== 'string' || !isKeepable(value, MAX_TAG)) {
+    if (typeof value !== 'string' || !isKeepable(value, MAX_TAG))
       invalidArgument(`tags.${key}`, 'must be at most 256 characters of well-formed Unicode without NUL')
-    }
   }
   return copy as Readonly<Record<string, string>>
 }

@@ -173,9 +173,8 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       log.trim()
       line.log = log
       for (const { append, error } of refused) append.reject(error)
-      for (const { append, decision } of decided) {
+      for (const { append, decision } of decided)
         append.resolve({ result: appendResult(decision), isNew: decision.added.length > 0 })
-      }
       return
     }
     throw new ColloquyError(

@@ -376,8 +376,7 @@ function toStoreError(cause: unknown): ColloquyError {
 
 /** Returns an error's message. The error of a failed connection has a message for each address of the host. */
 function messageOf(cause: unknown): string {
-  if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {
+  if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0)
     return cause.errors.map(messageOf).join(', ')
-  }
   return (cause instanceof Error ? cause.message : String(cause)).split('\n')[0] ?? ''
 }

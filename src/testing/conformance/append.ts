@@ -103,9 +103,8 @@ export const APPEND_VERSION: readonly Check[] = [
   ),
   it('append: the same event from many concurrent writers is appended once', async (store, id) => {
     const all = await Promise.all(Array.from({ length: WRITERS }, () => store.append(id, pauses(3))))
-    for (const { events, version } of all) {
+    for (const { events, version } of all)
       equal([version, events.map(({ seq }) => seq)], [3, [0, 1, 2]], 'version and positions of a result')
-    }
     equal((await store.read(id)).length, 3, 'the length of the log')
   }),
   test('append: of concurrent appends, only the invalid ones are rejected', async (store) => {
@@ -589,9 +588,8 @@ export const APPEND_IDS: readonly Check[] = [
       reordered,
       { ...action, source: 'agent', security_risk: 'UNKNOWN', thinking_blocks: [], summary: null },
     ]
-    for (const event of same) {
+    for (const event of same)
       equal((await store.append(id, [event])).version, 3, `version after ${JSON.stringify(event)}`)
-    }
     const others: readonly Event[] = [
       { ...stamped, timestamp: `${timestamp}0` },
       { ...stamped, parent_id: '__root__' },

@@ -309,9 +309,8 @@ export const LISTS: readonly Check[] = [
     const ids = ['b', 'B', 'a', 'á', 'Z', '\uffee', '😀', 'aa', '10', '9']
     await Promise.all(ids.map((id) => store.createConversation({ id })))
     const records = (await store.listConversations()).items
-    for (const order of ORDERS) {
+    for (const order of ORDERS)
       equal(await listAll(store, { order }, 3), sortRecords(records, order), `records by ${order}`)
-    }
   }),
   test('list: all filters work alone and combined', async (store) => {
     const titles = ['Plan', 'the PLAN', null, '100%', 'ΟΔΟΣ', "it's", 'a_b']

@@ -122,9 +122,8 @@ export const PATHS: readonly Check[] = [
   }),
   test('leaf: finds a path through a hundred branches', async (store) => {
     const id = await begin(store, 'c', [pause('n0')])
-    for (let i = 1; i <= 100; i += 1) {
+    for (let i = 1; i <= 100; i += 1)
       await store.append(id, [pause(`dead${i}`), leaf(`m${i}`, `n${i - 1}`), pause(`n${i}`)])
-    }
     const expected = Array.from({ length: 101 }, (_, i) => `n${i}`)
     await finds(store, { conversationId: id, leafId: 'n100' }, expected, [17])
     const half = await store.count({ conversationId: id, leafId: 'dead50' })

@@ -14,9 +14,8 @@ type Fields = Readonly<Record<string, unknown>>
  * lines compare by text. O(size).
  */
 export function sameBody(stored: Fact, input: Fact): boolean {
-  if (isQuarantined(stored) || isQuarantined(input)) {
+  if (isQuarantined(stored) || isQuarantined(input))
     return isQuarantined(stored) && isQuarantined(input) && stored.raw === input.raw
-  }
   if (stored.kind !== input.kind) return false
   const before = withDefaults(stored) as object as Fields
   const now = withDefaults(input) as object as Fields
