@@ -11,7 +11,7 @@ import { objectOf } from '../messages/text.ts'
 import { sortTools, stepOf, type StepOptions } from './step-of.ts'
 import { readModelOutput } from '../messages/tool-result.ts'
 import type { StepTool, ToolContext, ToolDescription, ToolOutput } from './tool.ts'
-import { checkTools, lastOf } from './tool.ts'
+import { checkTools, lacksExecute, lastOf } from './tool.ts'
 
 /** Options of `aiSdkStep`. Other fields, such as `maxOutputTokens`, are passed to `streamText`. */
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
@@ -264,10 +264,7 @@ function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   const isOfProvider = typeof tool.type === 'string' && tool.type.startsWith('provider')
   if (typeof tool.execute !== 'function' && !(isOfProvider && tool.isProviderExecuted !== false)) {
     // No call of the tool could be executed, so the model would call it again and again.
-    throw invalid(
-      `The tool ${name} needs an \`execute\` function. To have a user approve its calls, pass a policy to the run.`,
-      { name },
-    )
+    throw lacksExecute(name)
   }
   const { execute: _, needsApproval: __, ...described } = tool
   return described

@@ -9,7 +9,7 @@ export { type InteractionsClient, interactionsStep, type InteractionsStepOptions
 export { type OpenAIChatClient, openaiChatStep, type OpenAIChatStepOptions } from './openai-chat.ts'
 export * from './openai-responses.ts'
 export { type McpClient, type McpTool, mcpTools, type McpToolOptions } from './mcp.ts'
-export type { SchemaIssue, SchemaResult, StandardSchema } from './tool.ts'
+export type { JsonSchema, SchemaIssue, SchemaResult, StandardSchema } from './tool.ts'
 export { subagent, type SubagentOptions } from './subagent.ts'
 export type { StepOptions } from './step-of.ts'
 export {

@@ -3,7 +3,7 @@
 import type { CallCompletion } from '../conversation/background.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
 import { WORKING } from '../event/completion.ts'
-import { invalidArgument } from '../event/check-value.ts'
+import { checkText, invalidArgument } from '../event/check-value.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import type { Observation } from '../event/shapes.ts'
@@ -29,6 +29,7 @@ import {
   describeTool,
   executableOf,
   isStepTool,
+  lacksExecute,
   finalOutput,
   LaterResult,
   providerDescription,
@@ -215,6 +216,8 @@ export interface SortedTools {
 /** Checks and sorts tools. @throws `invalid_argument` for a duplicate or invalid name or an invalid schema. */
 export function sortTools(listed?: readonly (StepTool | ProviderTool)[]): SortedTools {
   const tools = checkTools('tools', listed)
+  const idle = tools.find((tool) => tool.parameters !== undefined && !('type' in tool) && !isStepTool(tool))
+  if (idle !== undefined) throw lacksExecute(idle['name'])
   const executable = tools.flatMap((tool) => (isStepTool(tool) ? [tool] : (executableOf(tool) ?? [])))
   const known = new Map<string, StepTool>()
   for (const tool of executable) {
@@ -242,12 +245,12 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
   const cache = requestCache()
   const names = [...known.keys()].map((name) => ({ name }))
   const prompt: SystemPromptEvent | null =
-    system === undefined
+    checkText('system', system, invalidArgument) === null
       ? null
       : {
           kind: 'SystemPromptEvent',
           source: 'agent',
-          system_prompt: { type: 'text', text: system },
+          system_prompt: { type: 'text', text: system ?? '' },
           tools: [...known.values()].map(definitionOf),
         }
   const step = async function* (input: StepInput): AsyncGenerator<Yielded, void, undefined> {

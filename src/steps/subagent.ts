@@ -3,7 +3,7 @@ import { checkFunction, checkOptionNames } from '../event/check-value.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { hasText } from '../event/text.ts'
 import { checkArguments } from './tool.ts'
-import type { StandardSchema, StepTool, ToolContext, ToolOutput } from './tool.ts'
+import type { JsonSchema, StandardSchema, StepTool, ToolContext, ToolOutput } from './tool.ts'
 
 /** Options of `subagent`. */
 export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChildren' | 'run'> {
@@ -12,7 +12,7 @@ export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChi
   /** The step of the child conversation. */
   readonly step: Step
   /** Schema of the arguments. Default: an object with a string `task`. */
-  readonly parameters?: StandardSchema | JsonObject
+  readonly parameters?: StandardSchema | JsonSchema
   /**
    * Returns the child's first message. Default: the argument `task` or, without it, all arguments as JSON. If
    * the message is blank, the call fails.

@@ -2,11 +2,12 @@ import type { BackgroundWork } from '../conversation/background.ts'
 import type { ChildReply, ChildRequest } from '../conversation/run/step.ts'
 import { checkOptionNames, type Given, invalid, invalidArgument } from '../event/check-value.ts'
 import type { Content, JsonObject, JsonValue, Observation, ToolDefinition } from '../event/shapes.ts'
+import type { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import type { ActionEvent } from '../event/types.ts'
 import { actionKind, objectOf, objectsOf, readArguments, stringOf } from '../messages/text.ts'
 import { valueAt } from '../messages/stream.ts'
-import { TOOL_OBSERVATION } from '../messages/tool-result.ts'
+import { errorText, TOOL_OBSERVATION } from '../messages/tool-result.ts'
 
 export interface SchemaIssue {
   readonly message: string
@@ -31,6 +32,9 @@ export interface StandardSchema<Output = unknown> {
     readonly jsonSchema?: { readonly input: (options: { readonly target: string }) => object } | undefined
   }
 }
+
+/** A JSON Schema, also in the type of a library, such as `JSONSchema7`. */
+export type JsonSchema = JsonObject | { readonly type?: unknown; readonly properties?: unknown }
 
 /** Whether a value is a Standard Schema. In some libraries, a schema is a function. */
 const isStandardSchema = (value: unknown): value is StandardSchema => {
@@ -128,7 +132,7 @@ export interface StepTool {
   readonly name: string
   readonly description: string
   /** A Standard Schema or JSON Schema. Only a Standard Schema checks the arguments before `execute`. */
-  readonly parameters: StandardSchema | JsonObject
+  readonly parameters: StandardSchema | JsonSchema
   /** Executes a call, concurrently with other calls of the reply. A thrown error becomes an error result. */
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
@@ -161,8 +165,8 @@ export interface ProviderTool {
 }
 
 /**
- * Returns the definition of a tool unchanged. Infers the type of `execute`'s arguments from the schema. The
- * step checks the arguments of each call.
+ * Returns the definition of a tool unchanged. Infers the type of `execute`'s arguments from a Standard Schema.
+ * The step checks the arguments of each call against this schema.
  * @example
  * const add = tool({
  *   name: 'add',
@@ -171,10 +175,10 @@ export interface ProviderTool {
  *   execute: ({ a, b }) => String(a + b),
  * })
  */
-export const tool = <Output>(
+export const tool = <Output = JsonObject>(
   definition: Omit<StepTool, 'parameters' | 'execute'> & {
-    readonly parameters: StandardSchema<Output>
-    readonly execute: (args: Output, context: ToolContext) => ToolOutput | PromiseLike<ToolOutput>
+    readonly parameters: StandardSchema<Output> | JsonSchema
+    readonly execute: (args: NoInfer<Output>, context: ToolContext) => ToolOutput | PromiseLike<ToolOutput>
   },
 ): StepTool => definition as unknown as StepTool
 
@@ -214,6 +218,12 @@ export function checkTools(field: string, tools: Given): readonly (StepTool | Pr
   return invalidArgument(field, 'must be an array of tools')
 }
 
+export const lacksExecute = (name: unknown): ColloquyError =>
+  invalid(
+    `The tool ${String(name)} needs an \`execute\` function. To have a user approve its calls, pass a policy to the run.`,
+    { name },
+  )
+
 export const isStepTool = (tool: StepTool | ProviderTool): tool is StepTool =>
   typeof tool.execute === 'function' && tool.parameters !== undefined
 
@@ -226,32 +236,18 @@ export function providerDescription(tool: ProviderTool): ProviderTool {
 export function executableOf(tool: ProviderTool): StepTool | null {
   const { execute, name, description, repeatable, background: isBackground, resume } = tool
   if (typeof execute !== 'function' || typeof name !== 'string') return null
-  return {
-    name,
-    description: stringOf(description),
-    parameters: {},
-    execute,
-    ...(repeatable === true && { repeatable }),
-    ...(isBackground === true && { background: true }),
-    ...(typeof resume === 'function' && { resume }),
-  }
+  const base = { name, description: stringOf(description), parameters: {}, execute }
+  const how = { repeatable: repeatable === true, background: isBackground === true }
+  return { ...base, ...how, ...(typeof resume === 'function' && { resume }) }
 }
 
 /**
  * Describes a tool with a schema that all providers accept. At its top level, this schema has `properties`,
  * but neither `$schema` nor alternatives.
- * @throws ColloquyError `invalid_argument` for a schema that cannot be converted to JSON Schema; any error of
- *   the schema library.
+ * @throws ColloquyError `invalid_argument` for a schema that cannot be converted to JSON Schema.
  */
 export function describeTool({ name, description, parameters }: StepTool): ToolDescription {
-  const side = isStandardSchema(parameters) ? parameters['~standard'].jsonSchema : null
-  if (side === undefined) {
-    throw invalid(
-      `The parameters of the tool ${name} cannot be converted to JSON Schema. Use a version of the schema library that implements Standard JSON Schema, or pass JSON Schema.`,
-      { name },
-    )
-  }
-  const schema = (side === null ? parameters : side.input({ target: 'draft-2020-12' })) as JsonObject
+  const schema = jsonSchemaOf(name, parameters)
   const { $schema: _, $ref, allOf, anyOf, oneOf, ...plain } = schema
   const isPlain = ($ref ?? allOf ?? anyOf ?? oneOf) === undefined
   const properties = objectOf(plain['properties']) as JsonObject
@@ -259,6 +255,25 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
     name,
     description,
     parameters: isPlain ? { ...plain, type: 'object', properties } : uniteAlternatives(schema),
+  }
+}
+
+function jsonSchemaOf(name: string, parameters: StepTool['parameters']): JsonObject {
+  if (!isStandardSchema(parameters)) return parameters as JsonObject
+  const { jsonSchema } = parameters['~standard']
+  if (jsonSchema === undefined) {
+    throw invalid(
+      `The parameters of the tool ${name} cannot be converted to JSON Schema. Use a version of the schema library that implements Standard JSON Schema, or pass JSON Schema.`,
+      { name },
+    )
+  }
+  try {
+    return jsonSchema.input({ target: 'draft-2020-12' }) as JsonObject
+  } catch (error) {
+    const reason = errorText(error)
+    throw invalid(`The schema of the tool ${name} cannot be converted to JSON Schema. Change it: ${reason}`, {
+      name,
+    })
   }
 }
 

@@ -351,6 +351,55 @@ describe.each(Object.values(STEP_WIRES))('the tools option of $name', (wire) => 
   })
 })
 
+describe.each(Object.values(STEP_WIRES))('a step of $name', (wire) => {
+  it('rejects a tool without `execute`', () => {
+    const tools = [{ name: 'do', description: 'Does it.', parameters: { type: 'object' } }]
+    expect(() => scripted(wire, [], { tools: tools as never })).toThrow(
+      expect.objectContaining({
+        code: 'invalid_argument',
+        message:
+          'The tool do needs an `execute` function. To have a user approve its calls, pass a policy to the run.',
+      }),
+    )
+  })
+
+  it('rejects a schema that the library cannot convert, and names the tool', () => {
+    const tools = [toolOf(() => '', { parameters: z.object({ day: z.date() }) })]
+    expect(() => scripted(wire, [], { tools })).toThrow(
+      expect.objectContaining({
+        code: 'invalid_argument',
+        message:
+          'The schema of the tool do cannot be converted to JSON Schema. Change it: Date cannot be represented in JSON Schema',
+      }),
+    )
+  })
+
+  it('rejects a system prompt that is not a string', () => {
+    const system = [{ type: 'text', text: 'Be brief.' }]
+    expect(() => scripted(wire, [], { system: system as never })).toThrow(
+      expect.objectContaining({ code: 'invalid_argument', message: '`system` must be a string.' }),
+    )
+  })
+})
+
+it('`tool` accepts JSON Schema in the type of any library', () => {
+  interface JSONSchema7 {
+    readonly type?: 'object'
+    readonly properties?: Readonly<Record<string, { readonly type: 'string' }>>
+  }
+  const schema: JSONSchema7 = { type: 'object', properties: { city: { type: 'string' } } }
+  const base = { name: 'weather', description: 'Returns the weather.' }
+  const tools = [
+    tool({ ...base, parameters: schema, execute: ({ city }) => `Sun in ${String(city)}.` }),
+    tool({ ...base, parameters: { type: 'object', properties: {} }, execute: (args) => Object.keys(args) }),
+    // The type of `city` follows from the schema.
+    tool({ ...base, parameters: z.object({ city: z.string() }), execute: ({ city }) => city.trim() }),
+  ]
+  expect(tools.map(describeTool).map(({ parameters }) => parameters['type'])).toEqual(
+    Array.from({ length: 3 }, () => 'object'),
+  )
+})
+
 it.each([
   ['config.tools', (tools: unknown) => googleStep({ client: {} as never, model: 'm', config: { tools } })],
   [
