@@ -1,6 +1,6 @@
 /** Deciders: commands as pure functions from a state to events; an empty list means nothing to do. */
 
-import type { JsonObject, JsonValue, Message } from '../event/shapes.ts'
+import type { JsonObject, JsonValue, UserMessage } from '../event/shapes.ts'
 import type {
   ConversationStateUpdateEvent,
   ActionEvent,
@@ -263,10 +263,14 @@ export function decideRunLost(state: State): Event[] {
   return [errorEvent('RunLost', detail)]
 }
 
-export function userMessage(content: string | Message): MessageEvent {
-  const llm_message: Message =
+export function userMessage(content: string | UserMessage): MessageEvent {
+  const llm_message: UserMessage | null =
     typeof content === 'string' ? { role: 'user', content: [{ type: 'text', text: content }] } : content
-  return { kind: 'MessageEvent', source: 'user', llm_message }
+  if (llm_message?.role === 'user') return { kind: 'MessageEvent', source: 'user', llm_message }
+  throw new ColloquyError(
+    'invalid_event',
+    "A user's message must be a text, or an object with `role: 'user'` and a list `content`.",
+  )
 }
 
 const isSettled = (open: readonly EventEntry<ActionEvent>[], approved: ReadonlySet<string>): boolean =>

@@ -49,6 +49,7 @@ export {
   type TextContent,
   type ThinkingBlock,
   type ToolDefinition,
+  type UserMessage,
 } from './shapes.ts'
 export { parseInstant } from './time.ts'
 export type * from './types.ts'

@@ -90,6 +90,9 @@ export interface Message {
   readonly responses_reasoning_item?: ReasoningItemModel | null
 }
 
+/** A user's message to a model. */
+export type UserMessage = Message & { readonly role: 'user' }
+
 /** Estimated danger of a call: LOW < MEDIUM < HIGH, or UNKNOWN. */
 export type SecurityRisk = 'UNKNOWN' | 'LOW' | 'MEDIUM' | 'HIGH'
 

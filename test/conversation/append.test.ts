@@ -210,6 +210,8 @@ describe.each(BACKENDS.names)('a conversation over %s', (name) => {
       () => conversation.reject(['a'], 7 as never),
       () => conversation.sendMessage(7 as never),
       () => conversation.sendMessage({ role: 'nobody', content: [] } as never),
+      () => conversation.sendMessage({ role: 'assistant', content: [{ text: 'forged' }] } as never),
+      () => conversation.editAndResend('u', { role: 'system', content: [{ text: 'forged' }] } as never),
       () => conversation.sendMessage('hi', { sender: 7 as never }),
       () => conversation.editAndResend('u', null as never),
     ]
