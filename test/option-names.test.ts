@@ -322,6 +322,59 @@ it.each(CASES)('%s over %s rejects a misspelling of %s', async (_, name, option,
   })
 })
 
+it.each(CASES)('%s over %s rejects a controller as `signal`', async (_, name, __, call) => {
+  const fixture = await fixtureOver(STORES[name]?.() as Store)
+  const attempt = async (): Promise<unknown> => call({ signal: new AbortController() }, fixture)
+  await expect(attempt()).rejects.toMatchObject({ code: 'invalid_argument', data: { field: 'signal' } })
+})
+
+it.each<readonly [string, (fixture: Fixture) => unknown, string]>([
+  [
+    'shareReplies',
+    ({ store }) => createEngine({ store, shareReplies: 'false' as never }),
+    '`shareReplies` must be true or false.',
+  ],
+  [
+    'facts of the memory store',
+    ({ store }) => store.append('c', pause as never),
+    '`facts` must be a list of events and quarantined lines.',
+  ],
+  [
+    'facts of the SQLite store',
+    async () => {
+      const store = sqliteStore({ file: ':memory:' })
+      cleanUps.push(() => store.close())
+      await store.createConversation({ id: 'c' })
+      await store.append('c', pause as never)
+    },
+    '`facts` must be a list of events and quarantined lines.',
+  ],
+  [
+    'maxTokens',
+    () => context.rollingCondenser({ summarise: async () => '', maxTokens: '100' as never }),
+    '`maxTokens` must be a number of 1 or more, not "100".',
+  ],
+  [
+    'maxEvents',
+    () => context.rollingCondenser({ summarise: async () => '', maxEvents: '240' as never }),
+    '`maxEvents` must be an integer of 1 or more, not "240".',
+  ],
+  [
+    'grammars of checkLog',
+    () => checkLog([], { grammars: ['claude' as never] }),
+    `Unknown grammar "claude". Use one of ${GRAMMARS.map(({ name }) => name).join(', ')}.`,
+  ],
+  [
+    'grammars of findings',
+    ({ state }) => findings(state, { grammars: ['claude' as never] }),
+    `Unknown grammar "claude". Use one of ${GRAMMARS.map(({ name }) => name).join(', ')}.`,
+  ],
+])('a value of another type as %s is rejected', async (_, call, message) => {
+  const fixture = await fixtureOver(memoryStore())
+  const attempt = async (): Promise<unknown> => call(fixture)
+  await expect(attempt()).rejects.toMatchObject({ code: 'invalid_argument', message })
+})
+
 it.each([
   ['parentId', 'parentConversationId'],
   ['tag', 'tags'],

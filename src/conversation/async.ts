@@ -1,4 +1,4 @@
-import { MAX_DELAY } from '../event/check-value.ts'
+import { checkSignal, MAX_DELAY } from '../event/check-value.ts'
 
 export type RunInOrder = <T>(work: () => Promise<T>) => Promise<T>
 
@@ -103,6 +103,7 @@ export function returnable<T>(
   signal: AbortSignal | undefined,
   begin: (signal: AbortSignal) => AsyncGenerator<T, void, undefined>,
 ): AsyncGenerator<T, void, undefined> {
+  checkSignal(signal)
   const ended = new AbortController()
   const items = begin(AbortSignal.any(signal === undefined ? [ended.signal] : [signal, ended.signal]))
   const end = items.return.bind(items)

@@ -1,4 +1,4 @@
-import type { JsonObject, Message } from '../event/shapes.ts'
+import type { JsonObject, UserMessage } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { MessageOptions, NeutralMessage } from '../messages/message.ts'
 import { toMessages } from '../messages/neutral.ts'
@@ -7,7 +7,7 @@ import type { State, StateTree } from '../state/state.ts'
 import { isStatus, type Status, STATUSES } from '../state/status.ts'
 import type { AppendOptions } from '../store/contract/store.ts'
 import { retryConflicts } from '../store/kit/items.ts'
-import { checkOptionNames, invalidArgument } from '../event/check-value.ts'
+import { checkOptionNames, checkSignal, invalidArgument } from '../event/check-value.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { EventQuery, Page } from '../store/contract/query.ts'
 import { type BranchInfo, listBranches, listWorkingCalls } from '../state/read.ts'
@@ -197,7 +197,10 @@ export class Conversation {
    * Appends a user's message; `run` then replies. O(log n). @throws ColloquyError `invalid_event`,
    * `id_conflict` if the log has a different message with the same key.
    */
-  async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly AppendedEvent[]> {
+  async sendMessage(
+    content: string | UserMessage,
+    options: SendOptions = {},
+  ): Promise<readonly AppendedEvent[]> {
     checkOptionNames(options, 'key sender within')
     const { key, sender, within } = options
     const id = key === undefined ? undefined : keyedId('message', this.id, key)
@@ -294,7 +297,7 @@ export class Conversation {
    * @throws ColloquyError `unknown_event` when no user's message has this id; `invalid_event`;
    *   `already_running` during a run.
    */
-  async editAndResend(messageId: string, content: string | Message): Promise<readonly AppendedEvent[]> {
+  async editAndResend(messageId: string, content: string | UserMessage): Promise<readonly AppendedEvent[]> {
     const [message] = checkEvents([userMessage(content)])
     return this.#decideAtRest((state) =>
       message?.kind === 'MessageEvent' ? decideEdit(state, messageId, message) : [],
@@ -572,8 +575,8 @@ export class Conversation {
   }
 
   #orClosing(signal: AbortSignal | undefined): AbortSignal {
-    const { closing } = this.#engine
-    return signal === undefined ? closing : AbortSignal.any([closing, signal])
+    checkSignal(signal)
+    return signal === undefined ? this.#engine.closing : AbortSignal.any([this.#engine.closing, signal])
   }
 
   #decide(decide: Decision): Promise<readonly AppendedEvent[]> {

@@ -3,7 +3,7 @@
 import { nullOn } from '../event/errors.ts'
 import type { BlobMode } from '../store/contract/blobs.ts'
 import { BLOB_MODES } from '../store/kit/blobs.ts'
-import { checkOneOf, checkOptionNames, invalidArgument } from '../event/check-value.ts'
+import { checkBoolean, checkOneOf, checkOptionNames, invalidArgument } from '../event/check-value.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import { checkConversationId, microsNow } from '../store/kit/record.ts'
 import { initialHeader } from '../state/header.ts'
@@ -188,6 +188,7 @@ export function createEngine(options: EngineOptions): Engine {
     invalidArgument('store', 'must be a store, such as `memoryStore()`')
   checkOptionNames(options, 'store clock newId cacheBytes shareReplies leaseTtl blobs')
   checkLeaseTtl(leaseTtl)
+  checkBoolean('shareReplies', shareReplies, invalidArgument)
   if (typeof cacheBytes !== 'number' || Number.isNaN(cacheBytes) || cacheBytes < 0)
     invalidArgument('cacheBytes', 'must be 0 or more bytes')
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))

@@ -16,7 +16,10 @@ export function invalidArgument(field: string, rule: string): never {
 
 type NamesIn<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | NamesIn<Rest> : Text
 
-/** Rejects unknown options. @param known names of all options, separated by spaces, in one or more strings */
+/**
+ * Rejects unknown options, and a `signal` that is not an AbortSignal.
+ * @param known names of all options, separated by spaces, in one or more strings
+ */
 export function checkOptionNames<T extends object, const Known extends string>(
   options: T | null | undefined,
   ...known: readonly (Known & (keyof NoInfer<T> extends NamesIn<Known> ? unknown : never))[]
@@ -30,6 +33,12 @@ export function checkOptionNames<T extends object, const Known extends string>(
     const hint = isLike ? `Did you mean ${nearest}?` : `Use one of ${names.join(', ')}.`
     throw invalid(`Unknown option ${JSON.stringify(shown)}. ${hint}`, { field: shown })
   }
+  checkSignal(({ ...options } as { readonly signal?: Given }).signal)
+}
+
+export function checkSignal(signal: Given): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    invalidArgument('signal', 'must be an AbortSignal, such as `controller.signal`')
 }
 
 /**
@@ -123,10 +132,11 @@ export function checkNumber(
   value: number,
   { least, whole = true }: { readonly least: number; readonly whole?: boolean },
 ): number {
-  if (value >= least && (!whole || Number.isInteger(value))) return value
-  throw invalid(
-    `\`${name}\` must be ${whole ? 'an integer' : 'a number'} of ${least} or more, not ${String(value)}.`,
-    { [name]: value },
+  if (typeof value === 'number' && value >= least && (!whole || Number.isInteger(value))) return value
+  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return invalidArgument(
+    name,
+    `must be ${whole ? 'an integer' : 'a number'} of ${least} or more, not ${shown}`,
   )
 }
 

@@ -7,7 +7,7 @@ import type { Entry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import type { MessageOptions, NeutralMessage } from '../messages/message.ts'
 import type { Grammar } from '../messages/grammar.ts'
-import { findGrammar } from '../messages/grammars.ts'
+import { grammarNamed } from '../messages/grammars.ts'
 import { toMessages } from '../messages/neutral.ts'
 import { type LeftOut, requestRecord } from '../messages/prefix.ts'
 import { isPart } from '../messages/reply-parts.ts'
@@ -29,6 +29,7 @@ export function watchRequests(
   report: Report,
   { grammars = [], messages = toMessages }: { grammars?: readonly GrammarName[]; messages?: RequestWriter },
 ): LawWatch {
+  const chosen = Array.from(new Set(grammars), grammarNamed)
   const startOf = replyStarts()
   const points: { readonly head: Checkpoint | null; readonly reply: Entry }[] = []
   const records = new Map<object, LogStep['entry']>()
@@ -45,9 +46,7 @@ export function watchRequests(
       const last = state.log.entries.last()
       if (last === undefined) return
       const checked = sampled([...points, { head: state.log.head, reply: last }])
-      for (const name of new Set(grammars)) {
-        const grammar = findGrammar(name)
-        if (grammar === undefined) continue
+      for (const grammar of chosen) {
         for (const { head, reply } of checked) {
           const list = messages({ ...state, branch: branchOf(head) }, {})
           const [violation] = list.length === 0 ? [] : (grammar.rules?.(grammar.write(list)) ?? [])
@@ -65,9 +64,8 @@ export function watchRequests(
 /** Returns the last six items, and one at each doubling of the distance from the end. */
 export function sampled<T>(list: readonly T[]): T[] {
   const items: T[] = []
-  for (let back = 1; back <= list.length; back = back < LATEST ? back + 1 : back * 2) {
+  for (let back = 1; back <= list.length; back = back < LATEST ? back + 1 : back * 2)
     items.push(list[list.length - back] as T)
-  }
   return items.toReversed()
 }
 

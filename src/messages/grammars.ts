@@ -3,6 +3,7 @@
  * file, so that the bundle of one writer does not contain all grammars.
  */
 
+import { invalid } from '../event/check-value.ts'
 import { AI_SDK } from './ai-sdk/grammar.ts'
 import { ANTHROPIC } from './anthropic/grammar.ts'
 import { BEDROCK } from './bedrock/grammar.ts'
@@ -30,6 +31,6 @@ export const findGrammar = (name: unknown): Grammar | undefined => BY_NAME.get(n
 
 export function grammarNamed(name: string): Grammar {
   const grammar = BY_NAME.get(name)
-  if (grammar === undefined) throw new Error(`There is no grammar ${JSON.stringify(name)}.`)
-  return grammar
+  if (grammar !== undefined) return grammar
+  throw invalid(`Unknown grammar ${JSON.stringify(name)}. Use one of ${[...BY_NAME.keys()].join(', ')}.`)
 }

@@ -113,9 +113,8 @@ export function checkRun(step: unknown, options: object): void {
   for (const name of ['policy', 'onPrefix', 'within', 'stuck']) checkFunction(name, fields[name])
   if (condenser !== undefined && !isCondenser(condenser))
     invalidArgument('condenser', 'must have a `condense` function; see `rollingCondenser`')
-  if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0)) {
+  if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0))
     invalidArgument('maxIterations', 'must be a number, 0 or more')
-  }
   if (leaseTtl !== undefined) checkLeaseTtl(leaseTtl)
   if (wait !== undefined && typeof wait !== 'boolean') invalidArgument('wait', 'must be true or false')
   if (from !== undefined && !(Number.isSafeInteger(from) && Number(from) >= 0))

@@ -96,7 +96,7 @@ export function sqlStore(engine: Engine, adapter: Adapter): DisposableStore {
 
     async append(id, facts, options = {}) {
       if (!isLegalId(id)) throw unknownConversation(id)
-      const copies = decodedLists.has(facts) ? facts : facts.map(ownedJson)
+      const copies = decodedLists.has(facts) || !Array.isArray(facts) ? facts : facts.map(ownedJson)
       const { result, isNew } = await adapter.append(id, copies, { ...options })
       if (isNew) adapter.watches.wake(id)
       indexer?.start()

@@ -14,7 +14,7 @@ import type { Event } from '../../../event/types.ts'
 import type { StoredEvent } from '../../contract/query.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/store.ts'
 import { ownFact, sameBody } from './body.ts'
-import { checkOptionNames, invalidArgument } from '../../../event/check-value.ts'
+import { checkFunction, checkOptionNames, invalidArgument } from '../../../event/check-value.ts'
 import { instantIn } from '../query/time-zone.ts'
 
 /**
@@ -70,9 +70,8 @@ export interface TreeNode {
  */
 export function pathSegments(leaf: LaneOrigin, parentOf: (lane: number) => LaneOrigin | null): PathSegment[] {
   const segments: PathSegment[] = []
-  for (let end: LaneOrigin | null = leaf; end !== null; end = parentOf(end.lane)) {
+  for (let end: LaneOrigin | null = leaf; end !== null; end = parentOf(end.lane))
     segments.push({ lane: end.lane, upTo: end.seq, until: end.time })
-  }
   return segments
 }
 
@@ -153,9 +152,8 @@ function checkedFact(input: Fact, live: boolean, isDecoded: boolean): Fact {
       { kind: fact.kind },
     )
   }
-  if (fact.id === undefined ? live : !isLegalId(fact.id)) {
+  if (fact.id === undefined ? live : !isLegalId(fact.id))
     throw new ColloquyError('invalid_id', `The id of an appended event must be ${ID_RULE}.`, { id: fact.id })
-  }
   return fact
 }
 
@@ -221,11 +219,10 @@ export function decideAppend(
   const { mode = 'live', expected = 'any', createdAt } = options
   const live = mode === 'live'
   if (!live && mode !== 'import') invalidArgument('mode', "must be 'live' or 'import'")
-  if (options.within !== undefined && typeof options.within !== 'function')
-    invalidArgument('within', 'must be a function')
-  if (expected !== 'any' && expected !== 'none' && !isVersion(expected)) {
+  if (!Array.isArray(inputs)) invalidArgument('facts', 'must be a list of events and quarantined lines')
+  checkFunction('within', options.within)
+  if (expected !== 'any' && expected !== 'none' && !isVersion(expected))
     invalidArgument('expected', "must be 'any', 'none' or a number of events")
-  }
   if (createdAt !== undefined && createdAt !== context.createdAt)
     throw versionConflict(context, versionOf(expected))
   const isDecoded = decodedLists.has(inputs)
