@@ -3,7 +3,7 @@ import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
 import type { Status } from '../../state/status.ts'
 import type { AppendOptions } from '../../store/contract/store.ts'
-import { checkFunction, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
+import { checkBoolean, checkFunction, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
 import { HOOK_EVENT_TYPES } from '../../event/shapes.ts'
 import type { Hook } from './hooks.ts'
 import { checkLeaseTtl } from './lease.ts'
@@ -107,7 +107,7 @@ export const RUN_OPTIONS = 'policy hooks condenser maxIterations stuck wait onPr
 
 export function checkRun(step: unknown, options: object): void {
   const fields = options as Readonly<Record<string, unknown>>
-  const { hooks, maxIterations, leaseTtl, wait, condenser, from, until } = fields
+  const { hooks = [], maxIterations, leaseTtl, wait, condenser, from, until } = fields
   checkFunction('step', step ?? null)
   checkOptionNames(options, RUN_OPTIONS, 'signal from')
   for (const name of ['policy', 'onPrefix', 'within', 'stuck']) checkFunction(name, fields[name])
@@ -116,12 +116,11 @@ export function checkRun(step: unknown, options: object): void {
   if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0))
     invalidArgument('maxIterations', 'must be a number, 0 or more')
   if (leaseTtl !== undefined) checkLeaseTtl(leaseTtl)
-  if (wait !== undefined && typeof wait !== 'boolean') invalidArgument('wait', 'must be true or false')
+  checkBoolean('wait', wait, invalidArgument)
   if (from !== undefined && !(Number.isSafeInteger(from) && Number(from) >= 0))
     invalidArgument('from', 'must be a log length: an integer of 0 or more')
   if (until !== undefined && until !== 'replied' && until !== 'settled')
     invalidArgument('until', "must be 'replied' or 'settled'")
-  if (hooks === undefined) return
   if (!Array.isArray(hooks)) invalidArgument('hooks', 'must be a list')
   for (const [index, hook] of hooks.entries()) checkHook(hook, `hooks.${index}`)
 }
