@@ -126,7 +126,7 @@ export class Job<T extends object> {
     }
   }
 
-  /** Whether a save was stored despite its error. False if another process claimed the job: `dueAt` is a `ttl` later. */
+  /** Whether a save was stored despite its error. False if another process claimed the job: `dueAt` is `ttl` later. */
   async #wasSaved(): Promise<boolean> {
     const { collection, id, dueAt } = this.#item
     const [unsaved, item] = [this.#unsaved, await this.#kind.store.getItem(collection, id)]
