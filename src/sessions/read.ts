@@ -134,6 +134,8 @@ const hasType = (content: unknown, ...types: readonly string[]): boolean =>
  */
 const SIGNS: readonly (readonly [SessionFormat | null, (fields: RawObject) => boolean])[] = [
   ['atif', (fields) => stringOf(fields['schema_version']).startsWith('ATIF')],
+  // Qwen Code writes the lines of Claude Code, but the messages of Gemini.
+  [null, (fields) => 'sessionId' in fields && Array.isArray(objectOf(fields['message'])['parts'])],
   [
     'claude-code',
     (fields) => 'sessionId' in fields && ('parentUuid' in fields || CLAUDE.has(fields['type'])),
@@ -162,12 +164,15 @@ const SIGNS: readonly (readonly [SessionFormat | null, (fields: RawObject) => bo
 
 /**
  * Whether a message has calls or results of Bedrock, of the AI SDK's model messages, or of the OpenAI Agents
- * SDK. These formats are not supported. If a reader of a similar format read them, it would lose the calls.
+ * SDK, or is of an agent whose messages have a type, but no role (Grok Build). These formats are not supported. If
+ * a reader of a similar format read them, it would lose the calls.
  */
 function isUnread(fields: RawObject): boolean {
+  const { type } = fields
   const parts = objectsOf(fields['content'])
   return (
-    fields['type'] === 'function_call_result' ||
+    type === 'function_call_result' ||
+    (ROLES.has(type) && 'content' in fields && !('role' in fields)) ||
     hasType(parts, 'tool-call', 'tool-result') ||
     parts.some((part) => 'toolUse' in part || 'toolResult' in part) ||
     messagesIn(fields).some(isUnread)
@@ -176,7 +181,7 @@ function isUnread(fields: RawObject): boolean {
 
 function isResponses(fields: RawObject): boolean {
   const { type, role } = fields
-  if (fields['object'] === 'response' || Array.isArray(fields['input'])) return true
+  if (fields['object'] === 'response' || (type === undefined && Array.isArray(fields['input']))) return true
   if (typeof role === 'string') return hasType(fields['content'], 'input_text', 'output_text', 'input_image')
   return ITEMS.has(type)
 }
@@ -197,7 +202,7 @@ const hasParts = ({ parts }: RawObject): boolean =>
   objectsOf(parts).some(({ type }) => typeof type === 'string')
 
 function isAnthropic(fields: RawObject): boolean {
-  if (fields['type'] === 'message') return true
+  if (fields['type'] === 'message' && 'content' in fields) return true
   if (typeof fields['role'] === 'string')
     return hasType(fields['content'], 'tool_use', 'tool_result', 'thinking', 'redacted_thinking', 'document')
   const messages = messagesIn(fields)

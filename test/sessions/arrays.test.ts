@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../properties/sessions/lines.ts'
-import { isQuarantined } from '../../src/event/index.ts'
+import { isQuarantined, type JsonValue } from '../../src/event/index.ts'
 import { listPendingCalls, replay, toAnthropic, toMessages, toOpenAIResponses } from '../../src/index.ts'
-import { readSession, type Session, type SessionFormat } from '../../src/sessions/index.ts'
+import { detectSession, readSession, type Session, type SessionFormat } from '../../src/sessions/index.ts'
 
 const read = (values: readonly unknown[], from?: SessionFormat): Session =>
   readSession(recordsOf(values), from === undefined ? {} : { from })
@@ -26,6 +26,24 @@ const ollamaCalls = (...names: string[]) => ({
   role: 'assistant',
   content: null,
   tool_calls: names.map((name) => ({ function: { name, arguments: { path: 'a' } } })),
+})
+
+const said = [{ text: 'hi' }]
+const FOREIGN: Readonly<Record<string, readonly object[]>> = {
+  'Qwen Code': [{ type: 'user', uuid: 'u', parentUuid: null, sessionId: 's', message: { parts: said } }],
+  'Kimi Code': [
+    { type: 'turn.prompt', input: said },
+    { type: 'context.append', message: { role: 'user' } },
+  ],
+  'Grok Build': [
+    { type: 'reasoning', summary: [] },
+    { type: 'assistant', content: 'hi' },
+  ],
+  Droid: [{ type: 'message', id: 'm', message: { role: 'user', content: said } }],
+}
+
+it.each(Object.entries(FOREIGN))('does not take a session of %s for another format', (_, values) => {
+  expect(detectSession(values as readonly JsonValue[])).toBeNull()
 })
 
 describe('reading OpenAI Responses items', () => {
