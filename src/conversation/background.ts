@@ -1,5 +1,7 @@
 import { completionId, completionOf, type CallProgress, PROGRESS_KEY } from '../event/completion.ts'
+import { checkOptionNames, invalidArgument } from '../event/check-value.ts'
 import { hasCode } from '../event/errors.ts'
+import { isObject } from '../event/json.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { type EventEntry, isOnPathIn, loadedEvent } from '../log/entry.ts'
@@ -16,7 +18,7 @@ import { updateEvent } from './decide.ts'
 import { type Job, Jobs } from './jobs.ts'
 import { checkCompletion, decideComplete, workingTip } from './late-results.ts'
 import type { Decision, Replica } from './replica.ts'
-import { thrownText } from './run/hooks.ts'
+import { errorText } from '../messages/tool-result.ts'
 import { checkEvents } from './stamp.ts'
 import { keyedId } from '../event/ids.ts'
 
@@ -162,7 +164,7 @@ function decodeCompletion({ content, outcome = 'done' }: CallCompletion): CallCo
 }
 
 const failed = (error: unknown): CallCompletion => ({
-  content: thrownText(error).toWellFormed(),
+  content: errorText(error),
   outcome: 'failed',
 })
 
@@ -185,12 +187,14 @@ async function complete(
   }
 }
 
-export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
+export function decideProgress(state: State, actionId: string, progress: ProgressReport): readonly Event[] {
+  if (!isObject(progress)) invalidArgument('progress', 'must be an object, such as { progress: 0.5 }')
+  checkOptionNames(progress, 'progress content task')
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
   // If the call is on another branch, that branch's tip is the parent. This update does not move HEAD.
   const value = { ...progress, action_id: actionId }
-  return [{ ...updateEvent(PROGRESS_KEY, value), ...(tip !== null && { parent_id: tip.id }) }]
+  return checkEvents([{ ...updateEvent(PROGRESS_KEY, value), ...(tip !== null && { parent_id: tip.id }) }])
 }
 
 /**

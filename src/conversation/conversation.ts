@@ -511,7 +511,7 @@ export class Conversation {
    * progress. A new `task` replaces the task that the tool's `resume` receives. Does nothing for other calls.
    */
   async reportProgress(callId: string, progress: ProgressReport): Promise<readonly AppendedEvent[]> {
-    return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
+    return this.#decide((state) => decideProgress(state, callId, progress))
   }
 
   /** Returns the records of the subagents' conversations, in order of creation. O(children). */

@@ -206,6 +206,33 @@ describe.each([
     },
   )
 
+  it.each([
+    ['a text', '50%', 'must be an object'],
+    ['a list', [1], 'must be an object'],
+    ['an unknown field', { percent: 50 }, 'Unknown option "percent"'],
+    ['no JSON', { progress: 1n }, 'JSON has no bigint'],
+  ])('a report with %s is rejected, in the tool and elsewhere', async (_, progress, message) => {
+    const { engine, conversation } = await startConversation('hello', makeStore())
+    const scripted = stepWith(
+      {
+        background: true,
+        execute: async (_args, { report, call: { id } }) => {
+          if (id === 'a') await report?.(progress as never)
+          await new Promise(() => undefined)
+        },
+      },
+      [call('a')],
+      [call('b')],
+      [says('started')],
+    )
+    await conversation.run(scripted.step)
+    const elsewhere = conversation.reportProgress('b', progress as never)
+    await expect(elsewhere).rejects.toThrow(message)
+    await expect.poll(() => logOf(conversation)).toContainEqual(expect.stringContaining(message))
+    expect((await logOf(conversation)).join('\n')).not.toContain('call_progress')
+    await engine.close()
+  })
+
   it('the first complete() wins, and later completions and cancellations append nothing', async () => {
     const { engine, conversation } = await startConversation('hello', makeStore())
     const scripted = stepWith(
