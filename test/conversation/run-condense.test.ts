@@ -57,6 +57,18 @@ describe('a run with a condenser', () => {
     expect(requests).toEqual([])
   })
 
+  it.each([[null], [undefined], [{}], [{ type: 'none' }], [{ kind: 'Condensation', llm_response_id: 'r' }]])(
+    'fails if the condenser returns %j instead of a decision',
+    async (decision) => {
+      const conversation = await turns(1)
+      const { step, requests } = script([])
+      const condenser = { condense: async () => decision as never }
+      const { error } = await conversation.run(step, { condenser })
+      expect((error as Error).message).toContain('must return an object with the type')
+      expect(requests).toEqual([])
+    },
+  )
+
   it('condenses at the limits of its condenser', async () => {
     const conversation = await turns(6)
     const { step, requests } = script([])

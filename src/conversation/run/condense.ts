@@ -41,7 +41,9 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
   if (condenser === null)
     return isRequested && isReplied(branch) ? refuse(NO_CONDENSER, ['request']) : { next: 'ask' }
   const decision = await orAborted(condenser.condense(state, { signal }), signal)
-  if (decision === null || signal.aborted) return { next: 'look' }
+  if (signal.aborted) return { next: 'look' }
+  if (decision?.type !== 'keep' && decision?.type !== 'condense' && decision?.type !== 'refuse')
+    throw new TypeError('`condense` must return an object with the type keep, condense or refuse.')
   if (decision.type === 'condense') {
     const [event] = checkEvents([decision.event])
     if (event === undefined || reduce(state, event).branch.view.length >= branch.view.length)
