@@ -48,6 +48,26 @@ describe('a step that yields no event', () => {
   )
 })
 
+it.each([
+  [
+    'causes',
+    new Error('fetch failed', { cause: new Error('no route') }),
+    'fetch failed\nCaused by: no route',
+  ],
+  ['errors', new AggregateError([new Error('one')], 'all failed'), 'all failed\nCaused by: one'],
+  ['fields', { status: 500 }, '{"status":500}'],
+])('the log has the %s of what a step throws', async (_, thrown, detail) => {
+  const { conversation, engine } = await startConversation('hello')
+  await conversation.run(() => {
+    throw thrown
+  })
+  expect((await conversation.state()).header.error).toMatchObject({
+    code: expect.stringContaining('Error'),
+    detail,
+  })
+  await engine.close()
+})
+
 describe('a store that fails once', () => {
   it('leaves a running conversation that recoverAll() recovers', async () => {
     const inner = memoryStore()

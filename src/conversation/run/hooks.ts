@@ -159,7 +159,7 @@ function truncate(value: unknown): string {
   return `${text.slice(0, end).toWellFormed()}… (${text.length - end} more characters)`
 }
 
-export const thrownText = (value: unknown): string =>
+const thrownText = (value: unknown): string =>
   attempt(
     () => String(value instanceof Error ? value.message || value.name : value),
     'a value without a text',

@@ -5,6 +5,7 @@ import type { ActionEvent, Event, HookEventType, MessageEvent } from '../../even
 import { type EventEntry, eventKindOf } from '../../log/entry.ts'
 import { openCallOf } from '../../log/open-calls.ts'
 import { AFTER_FINISH, NO_RESULT } from '../../messages/phrases.ts'
+import { errorText } from '../../messages/tool-result.ts'
 import { type Branch, isAnswered } from '../../state/branch.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
@@ -30,7 +31,7 @@ import { hasNoPrompt, isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
 import { callStep, messageText } from './call-step.ts'
 import { condense, CONDENSATION_REFUSED, requestIf } from './condense.ts'
 import { add, readReplica, mustStop, type RunContext, unstarted, useBodies, withBodies } from './context.ts'
-import { contextMessage, type HookInput, type HookVerdict, runHooks, thrownText } from './hooks.ts'
+import { contextMessage, type HookInput, type HookVerdict, runHooks } from './hooks.ts'
 import { awaitLease, type HeldLease, holdLease, recordsStarts, waitWithin } from './lease.ts'
 import { MAX_ITERATIONS, type RunOptions, type RunResult } from './options.ts'
 import { planCalls, planOf } from './plan-calls.ts'
@@ -597,17 +598,11 @@ function runEnding(
 }
 
 function failureOf(run: RunContext, state: State, error: unknown): Event[] {
-  const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : errorName(error)
-  const detail = thrownText(error).toWellFormed()
-  return [
-    ...lostCallResults(state, unsettled(run, state), unstarted(run)),
-    errorEvent(code || 'Error', detail),
-  ]
-}
-
-function errorName(error: unknown): string {
-  const name: unknown = attempt(() => (error instanceof Error ? error.name : 'Error'), 'Error')
-  return typeof name === 'string' ? name.toWellFormed() : 'Error'
+  const name: unknown = attempt(() => (error instanceof Error ? error.name : null), null)
+  const known = typeof name === 'string' && name !== '' ? name.toWellFormed() : 'Error'
+  const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : known
+  const calls = lostCallResults(state, unsettled(run, state), unstarted(run))
+  return [...calls, errorEvent(code, errorText(error))]
 }
 
 /** Returns the pending calls that need no confirmation. If the policy throws, returns the started calls. */
