@@ -43,12 +43,12 @@ export const isBranchEmpty = (branch: Branch): boolean =>
   branch.lastUserMessage === null && lastRendered(branch.view) === undefined && isAnswered(branch)
 
 /**
- * Whether the branch had a user message, but its view has only system prompts and environment messages. A run
- * then does not call the model. O(units).
+ * Whether the branch had a user message, but has no pending call, and in the view only system prompts and
+ * environment messages. A run then does not call the model. O(units).
  */
-export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
-  if (lastUserMessage === null) return false
-  for (const unit of view.units) {
+export function hasNoPrompt(branch: Branch): boolean {
+  if (branch.lastUserMessage === null || !isAnswered(branch)) return false
+  for (const unit of branch.view.units) {
     if (unit.type !== 'message' || unit.completes !== undefined) return false
     const { kind, source } = unit.item.event
     if (kind !== 'SystemPromptEvent' && source !== 'environment') return false

@@ -68,6 +68,19 @@ it.each([
   await engine.close()
 })
 
+it('an approved call is executed after a condensation that removed it from the view', async () => {
+  const { conversation, engine } = await startConversation('hello')
+  const { step, executed } = script([[call('a')]])
+  await conversation.run(step, { policy: () => true })
+  const { log } = await conversation.state()
+  const forgotten_event_ids = [...log.entries].flatMap(({ id }) => id ?? [])
+  await conversation.append({ kind: 'Condensation', llm_response_id: 'c', forgotten_event_ids })
+  await conversation.approve(['a'])
+  expect(await conversation.run(step, { policy: () => true })).toMatchObject({ status: 'finished' })
+  expect(executed).toEqual(['a'])
+  await engine.close()
+})
+
 describe('a store that fails once', () => {
   it('leaves a running conversation that recoverAll() recovers', async () => {
     const inner = memoryStore()
