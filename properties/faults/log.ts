@@ -36,8 +36,8 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'an unknown parent is not reported',
     file: 'log/place.ts',
-    find: 'if (known === undefined) {',
-    replace: 'if (known === undefined && log.head === null) {',
+    find: 'if (known === undefined)\n',
+    replace: 'if (known === undefined && log.head === null)\n',
   },
   {
     name: 'HEAD cannot be emptied',
