@@ -26,7 +26,7 @@ const OPERATION = 'openai_agents.operation'
 
 const CLEARED = 'openai_agents.cleared'
 
-/** Items of an event, a reply, or other writers' adjacent events. Removing the items moves HEAD to `parentId`. */
+/** Items from one event, one reply, or adjacent events of other writers. Their removal moves HEAD to `parentId`. */
 interface Segment {
   readonly parentId: string | null
   readonly items: readonly AgentInputItem[]

@@ -294,7 +294,7 @@ export class Replica {
     return bytes
   }
 
-  /** Writes a due snapshot and evicts bodies. `isLast`: nothing is appended afterwards. */
+  /** Writes a due snapshot and evicts bodies. With `isLast`, a snapshot is due earlier, because no append follows. */
   async settle(isLast = false): Promise<void> {
     await this.#inOrder(async () => {
       if (isLast ? this.#isSnapshotDue : this.#isChunkDue) await this.#save()

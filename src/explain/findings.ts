@@ -190,7 +190,7 @@ export interface FindingOptions {
   readonly grammars?: readonly GrammarName[]
   /** Returns the messages that your program sends. Default: `toMessages`. */
   readonly messages?: RequestWriter
-  /** Whether the server has stopped, as for `checkLog`. Default: false. */
+  /** Whether the server that wrote the log has stopped, so that unfinished work is a problem. Default: false. */
   readonly ended?: boolean
   /** Whether to search all texts for secrets. Default: true. */
   readonly secrets?: boolean

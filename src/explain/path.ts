@@ -139,7 +139,7 @@ export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   return firstBetween(call, below, isEnded)
 }
 
-/** Returns the calls of `replies` on the path, each with its result. Null if one of them is pending at `below`. */
+/** Returns the calls of `replies` on the path, each with its result. Null if a call is pending at the entry `below`. */
 export function callsOfReplies(
   replies: readonly (string | null)[],
   path: readonly Entry[],

@@ -275,7 +275,7 @@ function checkAfterStop(
   report('I3', entry, `a second reply begins after the pause ${quote(id)}; ${should}`)
 }
 
-/** Checks laws I2, I7 and P1. */
+/** Checks that a finished run left no pending call (law P1), and ended with a final reply (I2, I7). */
 function checkFinished({ branch }: State, status: Entry, report: Report): void {
   for (const { entry } of eachPendingCall(branch.pendingCalls)) {
     const should = 'a correct server appends a result for every call first'

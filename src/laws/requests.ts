@@ -18,7 +18,7 @@ import type { LawWatch, LogStep, Report } from './load.ts'
 /** Returns the messages of the model request for a state. */
 export type RequestWriter = (state: State, options: MessageOptions) => readonly NeutralMessage[]
 
-/** Number of latest requests, all of which are checked; for earlier requests, see `sampled`. */
+/** Number of latest requests that are all checked. Of the earlier requests, only some are checked (`sampled`). */
 const LATEST = 6
 
 /**

@@ -138,7 +138,7 @@ export function promptOf({ branch }: State, { system }: MessageOptions): ViewIte
 }
 
 /**
- * Writes units as messages. Calls `onUnit` after each unit. `isOpen` is true if the next plain user message
+ * Writes units as messages. Calls `onUnit` after each unit, and passes as `isOpen` whether the next plain user message
  * would be merged into the last message.
  */
 export function writeUnits(

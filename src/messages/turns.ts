@@ -73,7 +73,7 @@ export function turnReader(
     turns.push((state.last = turn))
   }
   /**
-   * Adds a user turn if one must precede `next` or the request's end, even if `next` has no output to write.
+   * Adds a user turn if one must precede `next` or the request's end. With `writes`, also adds waiting system turns.
    */
   const close = (writes: boolean, next?: AssistantTurn): void => {
     const { last } = state

@@ -431,7 +431,7 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** Adds text from an event, unless an item, or an earlier event of another type, contains it. */
+/** Adds the text of an event, unless an item or an earlier event of another type has the same text. */
 function readText(
   what: 'user_message' | 'agent_message',
   text: string,

@@ -307,7 +307,7 @@ export class SessionWriter {
 
   /**
    * Removes all events from the view except system prompts and the events whose ids are in `stored`. The
-   * summary precedes or follows the kept events (`where`). With `origin.after`, only events up to it are removed.
+   * summary precedes or follows the kept events (`where`). Does not remove events after `origin.after` (default: HEAD).
    */
   condense(
     stored: ReadonlySet<string>,

@@ -157,7 +157,7 @@ export interface StepTool {
 export interface ProviderTool {
   readonly execute?: StepTool['execute']
   readonly repeatable?: boolean
-  /** If the tool has `execute`: as in `StepTool`. Else a field for the provider, such as an image's background. */
+  /** With `execute`, as in `StepTool`. Without it, sent to the provider, for example the background of images. */
   readonly background?: unknown
   readonly resume?: StepTool['resume']
   readonly parameters?: never

@@ -94,15 +94,15 @@ export interface Flow {
   readonly floor: number
   readonly added: number
   /**
-   * Four minimum numbers, one for each kind of open stretch: `loop` if a loop is open, `paused` after a paused
-   * reply, `both` if both apply, else `plain`. The units continue the stretch if at least that many calls of
-   * the provider's own tools lack results before the units (U5).
+   * Minimum number of calls of the provider's tools that lack results before the units, so that the units
+   * continue the open stretch (U5). Each kind of stretch has its number: `loop` if a thinking loop is open,
+   * `paused` after a paused reply, `both` if both apply, else `plain`.
    */
   readonly joins: readonly [plain: number, loop: number, paused: number, both: number]
 }
 
 const NEVER = Infinity
-/** Maximum number of waiting calls that a reply adds or removes, to keep sums exact in any order. */
+/** Maximum number of calls without results that a reply adds or removes. It keeps sums exact in any order. */
 const MAX_WAITS = 2 ** 31
 const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0, 0, 0, 0] }
 

@@ -41,7 +41,7 @@ export const unmasked = (text: string): string =>
 
 export const maskObject = (mask: string): string => JSON.stringify({ redacted: mask })
 
-/** Whether the fixed text of masks contains a text, such as `redacted`. A mask would not hide such a secret. */
+/** Whether a text, such as `redacted`, is in the fixed text of masks. A mask would not hide a secret with this text. */
 export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 

@@ -83,7 +83,7 @@ type TextRange = readonly [start: number, end: number]
 
 interface Level {
   readonly isList: boolean
-  /** Current property name, original and redacted; empty before each name. A list has its parent's `keys`. */
+  /** The current property's original and redacted name; empty before each name. A list has its parent's names. */
   keys: readonly string[]
   readonly uniqueKey: (masked: string) => string
 }

@@ -39,7 +39,7 @@ export interface RunContext {
   emptyReplies: number
   /** The summariser's error, if the condenser refused because of it. */
   refusalCause?: unknown
-  /** Errors of the run's own reads and appends; a step may throw similar errors of other conversations. */
+  /** Errors of the run's own reads and appends. Similar errors that a step throws may be of other conversations. */
   readonly ofReplica: Set<unknown>
 }
 

@@ -33,9 +33,9 @@ export function planOf({ policy, newCallIds, step }: RunContext, state: State): 
 }
 
 /**
- * Decides which pending calls of HEAD's branch to execute, confirm, skip or interrupt. Interrupts a started
- * call, except in two cases: it was approved after its start; or `repeats` allows the repetition (default:
- * never), and fewer than two runs were lost since the call. For each other call, the first fitting rule holds:
+ * Decides which pending calls of HEAD's branch to execute, confirm, skip or interrupt. A started call is
+ * interrupted, unless it was approved after its start, or is repeated. It is repeated if `repeats` allows this
+ * (default: never), and fewer than two runs were lost since the call. Otherwise the first matching rule applies:
  * a call after a `finish` call of its reply is skipped; an approved call is executed; a call for which the
  * policy requires confirmation waits; a call that is new in this run (`newCallIds`), held by a pause or
  * repeated is executed; else the call is interrupted. O(k log k + e) for k pending calls and e events since

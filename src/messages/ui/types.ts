@@ -25,7 +25,7 @@ export interface UIFilePart {
   readonly url: string
 }
 
-/** Begins a step: a reply or a data part. A pause or interrupt belongs to the previous step, if there is one. */
+/** Begins a step, which is a reply or a data part. A pause or interrupt belongs to the previous step, if any. */
 export interface UIStepPart {
   readonly type: 'step-start'
 }

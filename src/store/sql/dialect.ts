@@ -126,7 +126,7 @@ export interface Dialect {
   table(name: Table): string
   /** Returns a hint that names the index to use; empty if the database has no such hints. */
   by(index: string): string
-  /** The current time in SQL. Its `?` is the clock's microseconds, or null for the database's time. */
+  /** The current time in SQL. Its `?` is bound to the clock's microseconds, or to null for the database's clock. */
   readonly now: string
   readonly greatest: string
   /** The SQL function that returns a text's position in another text, from 1; 0 if it is absent. */

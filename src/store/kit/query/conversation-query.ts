@@ -155,7 +155,7 @@ export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk 
   return { by, key, keys: rest, titleContains, public: open, from, until, otherFrom, otherUntil }
 }
 
-/** Returns the walk of a count: by time of creation, or of change if the filter limits only the latter. O(1). */
+/** Returns the `Walk` of a count: by change time if the filter limits only that time, else by creation time. O(1). */
 export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
   const { keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const isByChange =
