@@ -175,15 +175,18 @@ function taskCalls(client: McpClient, name: string, options = {}): Pick<StepTool
         if (!hasCode(signal.reason, 'closed')) await send('tasks/cancel', { taskId }).catch(() => undefined)
         throw signal.reason
       }
+      let isAsking = false
       try {
         const { status, pollInterval, statusMessage } = await send('tasks/get', { taskId }, signal)
-        if (status === 'completed' || status === 'failed')
+        if (typeof pollInterval === 'number') wait = Math.max(MIN_POLL_INTERVAL, pollInterval)
+        // The server sends its questions to the client, such as elicitations, before it answers `tasks/result`.
+        isAsking = status === 'input_required'
+        if (status === 'completed' || status === 'failed' || isAsking)
           return await send('tasks/result', { taskId }, signal)
         if (status === 'cancelled') return new Error(`The server cancelled the task. ${statusMessage ?? ''}`)
-        if (typeof pollInterval === 'number') wait = Math.max(MIN_POLL_INTERVAL, pollInterval)
         failures = 0
       } catch (error) {
-        failures += 1
+        failures += isAsking ? 0 : 1
         if (failures === MAX_FAILURES && !signal.aborted) throw error
       }
       await pause(wait, signal)

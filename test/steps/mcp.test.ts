@@ -256,6 +256,20 @@ describe('tools that run as tasks', () => {
     return (await branch(conversation)).flatMap((event) => completionOf(event)?.outcome ?? [])
   }
 
+  it('are asked for their result while they require input, even if the user needs long', async () => {
+    const { client, methods } = taskServer(1, () => {
+      if (methods.length < 20) throw new Error('Request timed out')
+      return { content: [] }
+    })
+    const { request } = client
+    const asking = async (input: never) => {
+      const reply = await request?.(input)
+      return { ...(reply as object), ...(methods.at(-1) === 'tasks/get' && { status: 'input_required' }) }
+    }
+    expect(await outcomeOf({ ...client, request: asking })).toEqual(['done'])
+    expect(methods.slice(0, 4)).toEqual(['tools/call', 'tasks/get', 'tasks/result', 'tasks/get'])
+  })
+
   it('fail if their result is an error or cannot be read', async () => {
     expect(await outcomeOf(taskServer(1, () => ({ content: [], isError: true })).client)).toEqual(['failed'])
     const { client } = taskServer(1, () => {
