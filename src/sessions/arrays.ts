@@ -408,7 +408,8 @@ const isOfModel = ({ isRequest, fields }: Element): boolean => {
 const responseReply = (reply: RawObject) =>
   fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])
 
-function outputItem(item: RawObject): RawObject {
+/** Returns an item with the parts of a reply's message as outputs, whatever their types. */
+export function outputItem(item: RawObject): RawObject {
   const { type, content } = item
   if (item['role'] !== 'assistant' || (type !== undefined && type !== 'message')) return item
   return { ...item, type: 'message', content: listOfBlocks(content, 'output_text').map(asOutputPart) }

@@ -5,6 +5,7 @@ import { parseInstant } from '../event/time.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { moreOf } from '../messages/reply.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
+import { outputItem } from './arrays.ts'
 import { listOfBlocks, contentOf, instantIn, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
@@ -289,7 +290,9 @@ function readReply({ items, usage }: ReplyStep, { writer, model, results, copied
   const [first] = items
   if (first === undefined) return
   const output = items.map((item) =>
-    isSearch(item, results) ? searchCall(item) : sendable(withCallId(item.payload), item.record, writer),
+    isSearch(item, results)
+      ? searchCall(item)
+      : sendable(withCallId(outputItem(item.payload)), item.record, writer),
   )
   // The parent's own file has the tokens of copied replies.
   const isCopied = first.record.line < copiedUntil
@@ -559,7 +562,9 @@ function codexLineOf(record: SessionRecord): CodexLine {
   const ordinal = typeof position === 'number' ? position : Number.NaN
   if (typeof type !== 'string' || typeof payload !== 'object' || payload === null)
     return { record, type: null, what: '', payload: {}, time, ordinal }
-  const fields = objectOf(payload)
+  const untyped = objectOf(payload)
+  // Other programs write messages without a type.
+  const fields = typeof untyped['role'] === 'string' ? { type: 'message', ...untyped } : untyped
   return { record, type, what: stringOf(fields['type']), payload: fields, time, ordinal }
 }
 

@@ -183,7 +183,8 @@ function isResponses(fields: RawObject): boolean {
   const { type, role } = fields
   if (fields['object'] === 'response' || (type === undefined && Array.isArray(fields['input']))) return true
   if (typeof role === 'string') return hasType(fields['content'], 'input_text', 'output_text', 'input_image')
-  return ITEMS.has(type)
+  // Events of OpenCode have some of these types, but contain the item in a field.
+  return ITEMS.has(type) && ['id', 'call_id', 'summary'].some((field) => field in fields)
 }
 
 const ITEMS: ReadonlySet<unknown> = new Set([

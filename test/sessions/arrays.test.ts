@@ -39,6 +39,7 @@ const FOREIGN: Readonly<Record<string, readonly object[]>> = {
     { type: 'reasoning', summary: [] },
     { type: 'assistant', content: 'hi' },
   ],
+  OpenCode: [{ type: 'reasoning', sessionID: 's', part: { type: 'reasoning', text: 'hm' } }],
   Droid: [{ type: 'message', id: 'm', message: { role: 'user', content: said } }],
 }
 

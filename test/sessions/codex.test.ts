@@ -402,6 +402,15 @@ describe('a rollout that does not mark which texts the user typed', () => {
     expect(summarize(session)).toEqual([...shown, 'user: hi', 'user: 1 < 2'])
   })
 
+  it('has messages without a type', () => {
+    const untyped = ['user', 'assistant'].map((role) => {
+      return { type: 'response_item', payload: { role, content: [text(role)] } }
+    })
+    const session = read([META, ...untyped])
+    expect(summarize(session)).toEqual(['user: user', 'agent: assistant'])
+    expect(session.notes).toEqual([])
+  })
+
   it.each([
     event('user_message', { message: 'other' }),
     said('other', { internal_chat_message_metadata_passthrough: { content_item_kinds: ['user.text'] } }),
