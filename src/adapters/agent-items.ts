@@ -122,7 +122,7 @@ function decode(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, decode(entry)]))
 }
 
-/** Converts events that were not made from items to items, without system prompts and reasoning. */
+/** Converts events to items, if the events do not contain their items. Leaves out system prompts and reasoning. */
 export function itemsOfEvents(events: readonly Event[]): readonly AgentInputItem[] {
   const state = replay(
     events.map((event) => without(event as object as JsonObject, 'parent_id') as object as Event),

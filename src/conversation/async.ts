@@ -126,7 +126,7 @@ const HEARTBEAT_INTERVAL = 5_000
 
 /**
  * Returns a response that sends each event as JSON, and comments while there is no event. If the client
- * disconnects, the signal that `eventsUntil` received is aborted, and the generator ends.
+ * disconnects, the signal of the generator that `eventsUntil` returned is aborted, and the generator ends.
  * @param end text that is sent after the last event
  */
 export function eventResponse(

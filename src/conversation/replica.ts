@@ -464,7 +464,7 @@ export class Replica {
     )
   }
 
-  /** Settles in a later turn of the event loop, after callers have their results. */
+  /** Calls `settle` in a later turn of the event loop, so that callers get their results first. */
   #settleSoon(): void {
     if (this.#isSettling) return
     this.#isSettling = true

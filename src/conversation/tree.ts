@@ -119,7 +119,7 @@ export async function* subscribeTree(
     followed.set(id, added)
     pull(added)
   }
-  /** Subscribes to the subagents whose call was delivered from the parent's log, or is not in this log. */
+  /** Subscribes to a parent's subagents. Skips a subagent whose call is in the parent's log but not yet delivered. */
   const findChildren = async ({ id, depth, actions }: Followed): Promise<void> => {
     const children = await context.children(id).catch(ifDeleted)
     for (const child of children ?? []) {

@@ -75,8 +75,8 @@ export interface Explanation {
   readonly inView: boolean
   readonly verdict: Reason<VerdictCode>
   /**
-   * Id of the event that keeps this event out of the view: a Condensation, the first result, the event that
-   * moved HEAD, or the first event with the same id. Null if there is no single such event.
+   * Id of the event that keeps this event out of the view: a Condensation, the first result of the same
+   * call, the event that moved HEAD, or the first event with the same id. Null if there is no single such event.
    */
   readonly removedBy: string | null
   /** Id of a call's result, or of a result's call; empty for other events. */

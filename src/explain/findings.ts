@@ -571,7 +571,7 @@ function* pendingFindings({ state, ended }: Scene): IterableIterator<FindingDraf
   })
 }
 
-/** Minimum length of a word that identifies a task, in characters. */
+/** Minimum characters of a word. Shorter words do not show what a message is about. */
 const LEAST_WORD = 4
 
 const SHARE = 0.25

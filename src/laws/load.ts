@@ -12,7 +12,7 @@ import type { Checkpoint, State } from '../state/state.ts'
 /** One item of a log: a line, a fact, or the result of `loadLine`. */
 export type LogItem = string | Fact | Loaded
 
-/** Loads an item. Decodes facts again, because checks rely on their types. `loadValue` reports throwing getters. */
+/** Loads an item. Decodes facts again, because checks rely on valid types. `loadValue` reports a getter that throws. */
 export const loadItem = (item: unknown): Loaded =>
   typeof item === 'string' ? loadLine(item) : (attempt(() => loadedFrom(item), null) ?? loadValue(item))
 

@@ -34,7 +34,7 @@ interface OpenCallNode<C extends IndexedCall> {
 
 export const pendingCallCount = (calls: PendingCallIndex<IndexedCall>): number => calls?.size ?? 0
 
-/** The latest list of `listPendingCallsIn`, by its index. Each approval of a call reads this list again. */
+/** The latest result of `listPendingCallsIn`, keyed by its argument. Each approval of a call reads this list again. */
 let listed = new WeakMap<object, readonly IndexedCall[]>()
 
 /** Lists the pending calls in log order. O(k log k), O(1) if the same index was listed last. */

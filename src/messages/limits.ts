@@ -64,7 +64,7 @@ export interface PairState {
 export interface PairHalf {
   readonly half: 'call' | 'result'
   readonly id: string
-  /** Whether the result may be in a later reply. */
+  /** Whether the result may be in a later reply than the call. */
   readonly waits: boolean
 }
 

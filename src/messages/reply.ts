@@ -38,7 +38,7 @@ export interface Failure {
   readonly explanation: string | null
 }
 
-/** Reads an error. If it has no message, reads it as JSON, because it can have a code or a type. */
+/** Reads a response's error. Without a message, its JSON is the explanation, because it can have a code or a type. */
 export function failureOf({ error }: RawObject): Failure | null {
   if (!error) return null
   const message = stringOf(objectOf(error)['message']) || stringOf(error)

@@ -150,7 +150,7 @@ class UndoMap<V> extends Map<unknown, V> {
   }
 }
 
-/** Writes the messages from an index on. Saves points for `rewind`, before replies and at the end. */
+/** Writes the messages from index `from` on. Saves points before replies and at the end, to which `rewind` returns. */
 function continueRequest(
   open: KnownRequest,
   messages: readonly NeutralMessage[],

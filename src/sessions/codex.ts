@@ -485,7 +485,7 @@ interface ReplyStep {
   usage: RawObject | null
 }
 
-/** A reply, or one other line. `isCounted`: whether the line is a token count that a reply or an earlier line has. */
+/** A reply, or one other line. `isCounted`: the line is a token count that a reply or an earlier line already has. */
 export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([

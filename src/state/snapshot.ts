@@ -271,7 +271,7 @@ interface Loaded {
   readonly head: number
   readonly headHeader: Header
   readonly lastHeader: Header
-  /** Branch state at HEAD. Set last, because its entries refer to this object. */
+  /** Branch state at HEAD. Set last, because it refers to log entries, which refer to this `Loaded` object. */
   branch: Branch
 }
 

@@ -57,7 +57,7 @@ export function testScheduler(seed: number): fc.Scheduler {
 
 /** Options of `scheduled`. */
 export interface ScheduledOptions {
-  /** Names of methods that do not wait for a turn. Default: none. */
+  /** Names of methods that `scheduled` does not delay. Default: none. */
   readonly atOnce?: ReadonlySet<string>
   readonly onCall?: (method: string, args: readonly unknown[], result: unknown) => void
 }

@@ -11,7 +11,7 @@ import { eventCount, indexOfUnit, isDerived, isPending, stretchStarts, unitEvent
  * returns a new view.
  */
 export interface View {
-  /** All units. A pending batch is at the index where it will appear. */
+  /** All units, including pending batches. A pending batch is at the index where the model will see it later. */
   readonly units: Units
   /** Number of events in the view. Events of pending batches are not counted (U4). */
   readonly length: number

@@ -43,7 +43,7 @@ export interface Hook {
   readonly name: string
   /** Selects the tools whose calls run the hook. Default: all. */
   readonly tools?: (toolName: string) => boolean
-  /** Runs the hook. An error blocks nothing. An interrupt aborts the signal, and the run stops waiting. */
+  /** Runs the hook. If it throws, nothing is blocked. An interrupt aborts the signal, and the run stops waiting. */
   readonly run: (input: HookInput, signal: AbortSignal) => HookOutcome | void | Promise<HookOutcome | void>
 }
 

@@ -102,7 +102,7 @@ export async function* linesIn(body: ReadableStream<Uint8Array>): AsyncGenerator
 interface Turns {
   /** Milliseconds until the first turn. Default: 0. */
   readonly after?: number
-  /** Maximum milliseconds for which a turn blocks the page. */
+  /** Maximum milliseconds that the generator runs without a break. The page is blocked for this time. */
   readonly turn: number
 }
 

@@ -7,7 +7,7 @@ import { enabledBody, EXTENSION_NAME, installBody, refreshBody } from '../reques
 
 /** Source of an extension to install. */
 export interface ExtensionSource {
-  /** Path of a folder within the operator's folder. */
+  /** Path of a folder inside the folder for Canvas extensions, which the operator sets. */
   readonly source: string
   /** Path of a folder within `source`. Default: `source` itself. */
   readonly repo_path?: string | null | undefined

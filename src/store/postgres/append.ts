@@ -40,7 +40,7 @@ interface Decided {
 
 type Entry = ReturnType<typeof entryOf>
 
-/** True: written. A row: the log changed. `blobs`: bytes are missing. Null: the log is missing or locked. */
+/** True: written. A row: the log changed. `blobs`: send the long strings too. Null: the log is missing or locked. */
 type Answer = Settled | 'blobs'
 
 type Settled = true | LogRow | null

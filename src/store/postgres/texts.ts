@@ -50,8 +50,8 @@ export const textValues = ({ seq, time, role, size, line }: TextRow): SqlRow => 
 ]
 
 /**
- * Returns the rows as a list without the last column, and the last column as one text, which PostgreSQL reads
- * faster. Line feeds separate the values of this text; JSON and indexed lines contain no line feeds.
+ * Returns the rows without their last column, and the values of the last column as one text, which PostgreSQL
+ * reads faster than a list. Line feeds separate the values; JSON and indexed lines contain no line feeds.
  */
 export const rowValues = (rows: readonly SqlRow[]): [SqlValue, SqlValue] => [
   rows.map((row) => row.slice(0, -1)),

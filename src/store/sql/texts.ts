@@ -23,7 +23,7 @@ export interface TextMatch {
   readonly query: CheckedTextQuery
   readonly log: number | null
   readonly columns: Statement
-  /** Conditions for text `t`. `fitsFound` has only the conditions that the index does not check. */
+  /** SQL conditions on `t`, a row of texts. `fitsFound` has only the conditions that the index does not check. */
   readonly fits: Statement
   readonly fitsFound: Statement
   readonly below: bigint

@@ -25,9 +25,9 @@ export interface ServerConformanceOptions {
    */
   script?(turns: readonly ScriptedTurn[]): string
   /**
-   * Functions that return calls of two tools of the server. The tool of `note` stores a text and returns the
-   * text as its result; the tool of `hold` runs until it is aborted. Default: calls of a tool `note` with a
-   * `text`, and of a tool `wait` with `seconds`.
+   * Functions that return the model's calls of two tools, which the server must have. The tool that `note`
+   * calls stores a text and returns the text as its result. The tool that `hold` calls runs until it is
+   * aborted. Default: calls of a tool `note` with a `text`, and of a tool `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
   /** Returns the texts that the tool `note` stored. Without `notes`, cases that need these texts are skipped. */

@@ -45,7 +45,7 @@ export class Watchdog {
     return `${this.mark}:${id}`
   }
 
-  /** Watches a group. @throws Error if the watchdog cannot start. The caller must then end the group. */
+  /** Watches a process group. @throws Error if the watchdog cannot start. The caller must then end the group. */
   async add(group: number): Promise<void> {
     this.#groups.add(group)
     if (this.#child === null) this.#starting = this.#start()
