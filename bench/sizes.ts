@@ -24,7 +24,7 @@ export const PARTS: readonly Part[] = [
   { entry: 'index.ts', names: ['replay', 'toMessages', 'toOpenAIChat'], max: 21_460 },
   { entry: 'index.ts', names: ['replay', 'toMessages', 'toOpenAIResponses'], max: 24_000 },
   { entry: 'index.ts', names: ['replay', 'toMessages', 'toInteractions'], max: 21_620 },
-  { entry: 'index.ts', names: ['replay', 'toMessages', 'toBedrock'], max: 21_860 },
+  { entry: 'index.ts', names: ['replay', 'toMessages', 'toBedrock'], max: 22_060 },
   { entry: 'index.ts', names: ['replay', 'toMessages', 'toGoogle'], max: 22_060 },
   { entry: 'index.ts', names: ['replay', 'toMessages', 'toAiSdk'], max: 22_330 },
   { entry: 'index.ts', names: ['loadLine', 'replay', 'toMessages', 'toAnthropic'], max: 50_640 },

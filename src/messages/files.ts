@@ -85,7 +85,7 @@ export interface FileRef {
   readonly from:
     | { readonly data: string }
     | { readonly url: string }
-    | { readonly id: string; readonly provider: 'openai' | 'anthropic' }
+    | { readonly id: string; readonly provider: 'openai' | 'anthropic' | 's3' }
   readonly name: string | null
 }
 
@@ -233,7 +233,8 @@ function readFile({ file, data, mediaType, filename }: JsonObject): Reading | nu
   if (isText(data))
     return (
       dataUrl(data, filename) ??
-      (isWeb(data) ? urlReading(data, mediaType, filename) : dataReading(data, mediaType, filename))
+      urlReading(data, mediaType, filename) ??
+      dataReading(data, mediaType, filename)
     )
   const { type, data: inner, url, text, reference } = objectOf(data)
   if (type === 'data') return dataReading(inner, mediaType, filename)
@@ -246,8 +247,6 @@ function referenceReading(reference: Field, type?: Field, name?: Field): Reading
   const { openai, anthropic } = objectOf(reference)
   return uploadReading(openai, 'openai', type, name) ?? uploadReading(anthropic, 'anthropic', type, name)
 }
-
-const isWeb = (text: string): boolean => /^https?:/i.test(text)
 
 /** Matches a data URL up to its data. Groups: media type and `;base64`. */
 export const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100}?(;base64)?,/i
@@ -269,14 +268,16 @@ function dataReading(data: Field, type?: Field, name?: Field): Reading | null {
 }
 
 function urlReading(url: Field, type?: Field, name?: Field): Reading | null {
-  if (!isText(url) || !isAddress(url, false)) return null
+  if (!isText(url)) return null
+  if (url.startsWith('s3:')) return uploadReading(url, 's3', type, name)
+  if (!isAddress(url, false)) return null
   if (isText(type) && /^image(?:\/|$)/.test(type)) return { as: 'image', url }
   return fileReading(type, { url }, name)
 }
 
 function uploadReading(
   id: Field,
-  provider: 'openai' | 'anthropic',
+  provider: 'openai' | 'anthropic' | 's3',
   type: Field,
   name: Field,
 ): Reading | null {

@@ -245,9 +245,13 @@ function imagePart(part: RawObject): Content | null {
 }
 
 function bedrockPart({ format, name, source }: RawObject, kind: 'application' | 'image'): Content | null {
-  const { bytes } = objectOf(source)
+  const { bytes, s3Location } = objectOf(source)
   if (typeof format !== 'string') return null
-  return bytesPart(bytes, `${['txt', 'md', 'csv', 'html'].includes(format) ? 'text' : kind}/${format}`, name)
+  const mediaType = `${['txt', 'md', 'csv', 'html'].includes(format) ? 'text' : kind}/${format}`
+  const { uri } = objectOf(s3Location)
+  if (typeof uri === 'string' && kind === 'application')
+    return { type: 'file', mediaType, data: { type: 'url', url: uri }, ...nameOf(name) }
+  return bytesPart(bytes, mediaType, name)
 }
 
 function bytesPart(content: unknown, type: unknown, name: unknown): Content | null {
@@ -260,9 +264,11 @@ function bytesPart(content: unknown, type: unknown, name: unknown): Content | nu
     type: 'file',
     mediaType: data.startsWith('JVBERi0') ? 'application/pdf' : mediaType,
     data: { type: 'data', data },
-    ...(typeof name === 'string' && name !== '' && { filename: name }),
+    ...nameOf(name),
   }
 }
+
+const nameOf = (name: unknown) => typeof name === 'string' && name !== '' && { filename: name }
 
 function base64In(text: unknown): string | null {
   if (typeof text !== 'string') return null

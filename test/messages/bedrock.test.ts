@@ -6,12 +6,33 @@ import { collectBedrock, fromBedrock } from '../../src/messages/bedrock/read.ts'
 import { validateBedrock } from '../../src/messages/bedrock/rules.ts'
 import { toBedrock } from '../../src/messages/bedrock/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
+import { decodeBase64 } from '../../src/messages/text-files.ts'
+import { readToolResult } from '../../src/messages/tool-result.ts'
 import { replay } from '../../src/state/reduce.ts'
+import { GRAMMARS } from './grammars.ts'
 
 const read = (stopReason: string, ...content: object[]) =>
   fromBedrock({ output: { message: { role: 'assistant', content } }, stopReason })
 const bytes = new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10])
 const PNG = 'data:image/png;base64,iVBORw0KGgo='
+const OFFICE = 'application/vnd.openxmlformats-officedocument.'
+const FORMATS = [
+  ['pdf', 'application/pdf'],
+  ['csv', 'text/csv; charset=utf-8'],
+  ['doc', 'application/msword'],
+  ['docx', `${OFFICE}wordprocessingml.document`],
+  ['xls', 'application/vnd.ms-excel'],
+  ['xlsx', `${OFFICE}spreadsheetml.sheet`],
+  ['html', 'text/html'],
+  ['txt', 'text/plain'],
+  ['md', 'text/markdown'],
+] as const
+const document = (format: string, source: object) => ({
+  document: { format, name: 'document 1', source },
+})
+/** The bytes of a PDF, or bytes that are not text. */
+const dataOf = (format: string): string => (format === 'pdf' ? 'JVBERi0x' : 'UEsDBAAB')
+
 const user = (...content: object[]): NeutralMessage => ({
   role: 'user',
   content: content as never,
@@ -190,5 +211,72 @@ describe('`toBedrock`', () => {
       'document 1',
       'document 2',
     ])
+  })
+
+  it.each(FORMATS)('sends a file as a document: %s', (format, mediaType) => {
+    const data = dataOf(format)
+    const block = document(format, { bytes: decodeBase64(data) })
+    const source = { type: 'base64', media_type: mediaType, data }
+    for (const part of [
+      { type: 'file', mediaType, data },
+      { type: 'file', mediaType: 'application/octet-stream', filename: `a.${format.toUpperCase()}`, data },
+      { type: 'input_file', filename: `a.${format}`, file_data: `data:${mediaType};base64,${data}` },
+      { type: 'document', source, title: 'Plan' },
+    ]) {
+      const [message] = written(user({ text: 'Read.' }, part))
+      expect(message?.content).toEqual([{ text: 'Read.' }, block])
+      const results = written(user({ text: 'Go.' }), reply, result(part)).at(-1)
+      expect(results?.content).toContainEqual(block)
+    }
+  })
+
+  it.each(FORMATS)(
+    'sends a file in S3 by its location, and other grammars send its name: %s',
+    (format, mediaType) => {
+      const url = `s3://bucket/folder/a.${format}`
+      for (const part of [
+        { type: 'file', mediaType, data: url },
+        { type: 'file', mediaType: '', data: { type: 'url', url } },
+        { type: 'file-url', mediaType, url },
+        { type: 'input_file', file_url: url },
+        { type: 'document', source: { type: 'url', url } },
+      ]) {
+        const message = user({ text: 'Read.' }, part)
+        const [sent] = written(message)
+        expect(sent?.content).toEqual([{ text: 'Read.' }, document(format, { s3Location: { uri: url } })])
+        for (const [name, { write, validate }] of Object.entries(GRAMMARS)) {
+          const request = write([message])
+          expect(validate(request), name).toEqual([])
+          if (!name.startsWith('Amazon') && name !== 'AI SDK')
+            expect(JSON.stringify(request)).not.toContain('s3:')
+        }
+      }
+    },
+  )
+
+  it.each([
+    ['a PDF that is none', { type: 'file', mediaType: 'application/pdf', data: 'UEsDBAAB' }],
+    ['a presentation', { type: 'file', mediaType: `${OFFICE}presentationml.presentation`, data: 'UEsDBAAB' }],
+    ['a file without a type', { type: 'file', mediaType: '', data: 'UEsDBAAB' }],
+    [
+      'a document at another address',
+      { type: 'file-url', mediaType: 'application/msword', url: 'https://a.b/c.doc' },
+    ],
+    ['a document of OpenAI', { type: 'input_file', file_id: 'file-1', filename: 'a.docx' }],
+  ])('sends a placeholder for %s', (_, part) => {
+    const [message] = written(user({ text: 'Read.' }, part))
+    expect(message?.content).toEqual([
+      { text: 'Read.' },
+      { text: expect.stringContaining('cannot be shown') },
+    ])
+  })
+
+  it.each([
+    [{ bytes: decodeBase64('UEsDBAAB') }, 'docx'],
+    [{ s3Location: { uri: 's3://bucket/a' } }, 'md'],
+  ])('sends the document of a tool: %j', (source, format) => {
+    const observation = readToolResult({ content: [{ document: { format, name: 'Plan', source } }] }, {})
+    const results = written(user({ text: 'Go.' }), reply, result(...(observation.content ?? []))).at(-1)
+    expect(results?.content).toContainEqual(document(format, source))
   })
 })

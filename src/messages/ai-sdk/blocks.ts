@@ -61,7 +61,8 @@ export const PARTS: PartTable = {
 function write(file: FileRef): JsonObject | null {
   const { from, name } = file
   const type = file.mediaType ?? ('id' in from || isPdf(file) ? 'application/pdf' : null)
-  if (type === null || !mediaType(type) || type === 'application/octet-stream') return null
+  const isOther = 'id' in from && from.provider === 's3'
+  if (isOther || type === null || !mediaType(type) || type === 'application/octet-stream') return null
   const data =
     'id' in from
       ? { type: 'reference', reference: { [from.provider]: from.id } }

@@ -1,4 +1,4 @@
-import { mapDeep } from '../../event/json.ts'
+import { mapDeep, ownField } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isBase64, isPdf } from '../files.ts'
@@ -43,11 +43,19 @@ export const KINDS = {
   toolRemoval: USERS,
 } as const satisfies Kinds
 
-/** Writes a PDF. `toBedrock` assigns the name, which must be unique in the request. */
+/** Formats of documents, by the last word of their media types. Other types end in their format, such as `csv`. */
+const TYPES = { plain: 'txt', markdown: 'md', msword: 'doc', excel: 'xls', document: 'docx', sheet: 'xlsx' }
+
+/** Writes a document. `toBedrock` assigns the name, which must be unique in the request. */
 function writeFile(file: FileRef): JsonObject | null {
-  return 'data' in file.from && isPdf(file)
-    ? { document: { format: 'pdf', name: '', source: { bytes: { $bytes: file.from.data } } } }
-    : null
+  const { mediaType, from, name } = file
+  const [type = ''] = /[^/.;-]*(?=;|$)/.exec(mediaType ?? '') ?? []
+  const [, ending = ''] = /\.(\w+)$/.exec(name ?? ('id' in from ? from.id : '')) ?? []
+  const formats = [ownField<string>(TYPES, type) ?? type, ending.toLowerCase()]
+  const format = formats.find((each) => /^(?:pdf|csv|docx?|xlsx?|html|txt|md)$/.test(each))
+  const s3 = 'id' in from && from.provider === 's3' ? { s3Location: { uri: from.id } } : null
+  const source = 'data' in from && isPdf(file) === (format === 'pdf') ? { bytes: { $bytes: from.data } } : s3
+  return format === undefined || source === null ? null : { document: { format, name: '', source } }
 }
 
 export const LIMITS: Limits = {

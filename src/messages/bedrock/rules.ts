@@ -17,7 +17,7 @@ const results = oneData({ ...result, json: object, document: object, video: obje
 const document = {
   format: oneOf('pdf', 'csv', 'doc', 'docx', 'xls', 'xlsx', 'html', 'txt', 'md'),
   name: string,
-  source,
+  source: either([source, open({ s3Location: open({ uri: string }) })]),
 } as const
 const content = {
   ...result,
@@ -176,13 +176,13 @@ export const bedrockRules: Rules<View> = {
     },
   ],
   bytes: [
-    'The bytes of an image are a byte array that is not empty.',
-    'type ImageSource of the AWS client: bytes is a Uint8Array',
+    'The bytes of an image or a document are a byte array that is not empty.',
+    'types ImageSource and DocumentSource of the AWS client: bytes is a Uint8Array',
     ({ blocks }) =>
       each(blocks, ({ kind, data }) => {
         const { bytes: value, s3Location } = asObject(data['source'])
         const isSome = value instanceof Uint8Array && value.length > 0
-        return kind === 'image' && !isSome && s3Location === undefined && 'no bytes'
+        return ['image', 'document'].includes(kind) && !isSome && s3Location === undefined && 'no bytes'
       }),
   ],
 }

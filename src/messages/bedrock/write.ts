@@ -16,17 +16,16 @@ const FILE_TEXT = '[A file:]'
 /**
  * Writes the system prompt and the messages of a `Converse` request. They are valid for any log (law M).
  * Signed reasoning is sent back only while its reply's prefix is unchanged. Unsigned reasoning and cache
- * marks are left out. For models other than Claude and Nova, images are moved from results to a user message.
- * For an image that has only a URL, a placeholder text is sent. A request with calls also needs a
- * `toolConfig`. O(content).
+ * marks are left out. Files in Bedrock's document formats are sent as bytes or, with an `s3://` URL, by their
+ * location. For models other than Claude and Nova, images are moved from results to a user message. For an
+ * image that has only a URL, a placeholder text is sent. A request with calls also needs a `toolConfig`. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { messages } = toBedrock([{ role: 'user', content: [{ text: 'hi' }], name: null }])
  * messages // [{ role: 'user', content: [{ text: 'hi' }] }]
  */
 export function toBedrock(messages: readonly NeutralMessage[], options: WriteOptions = {}): BedrockRequest {
-  const hasRichResults = takesRichResults(options.model)
-  const begin = (list: BedrockMessage[]) => start(list, hasRichResults)
+  const begin = (list: BedrockMessage[]) => start(list, takesRichResults(options.model))
   return writeRequest({ limits: LIMITS, start: begin }, messages, options)
 }
 
