@@ -3,6 +3,8 @@
  * types.
  */
 
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { afterAll, expect, it } from 'vitest'
 import { replay, toMessages } from '../src/index.ts'
 import { checkLog } from '../src/laws/index.ts'
@@ -59,6 +61,16 @@ it('`runSamples` reports a wrong value, and output on standard error', async ({ 
   const [report, standardError] = (await problemsOf(signal)).slice(files.length)
   expect(report).toContain('[ 1, 2 ] is not [ 2 ]')
   expect(standardError).toBe('loud\n')
+})
+
+it.each([
+  ['ai-sdk.ts', 'finished 2 5\n'],
+  ['langgraph.ts', 'finished It is nine.\n'],
+])('the recipe %s prints %j', async (name, output) => {
+  const [block] = blocks(`ts \\[${name}\\]`, 'docs/recipes.md')
+  const file = write(name, block?.code ?? '')
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: folder, timeout: 30_000 })
+  expect(stdout).toBe(output)
 })
 
 const MIGRATION = 'From a table of messages'
