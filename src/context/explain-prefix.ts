@@ -74,7 +74,7 @@ function grown(was: unknown, is: unknown): string | null {
   return difference(was, { ...is, [key]: now.slice(0, before.length) })
 }
 
-/** Matches the segments in the path of a tool, a system part, a message or a block. Other segments lead into data. */
+/** Matches the path segments of tools, system parts, messages and blocks. Others, such as `input`, lead into data. */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
 /** Whether `cache_control` at a path is a cache mark. In arguments or a schema it is data for the model. */

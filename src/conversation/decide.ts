@@ -315,7 +315,7 @@ const NO_IDS: ReadonlySet<string> = new Set()
 /**
  * Returns error results for abandoned calls. A result reports its call as never started in three cases: a pause
  * holds the call; the call is in `unstarted` and has no status; or `unstarted` is passed, and the call is
- * approved but the log has no start of it. Without `unstarted`, the log may lack starts.
+ * approved but the log does not record its start. Without `unstarted`, the log may lack records of starts.
  */
 export function lostCallResults(
   { header, log }: State,

@@ -100,7 +100,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
-/** Returns the tip of the latest branch with this working call; null for HEAD's branch, undefined for none. O(n). */
+/** Returns null if HEAD's branch has this working call, else the tip of the latest such branch, or undefined. O(n). */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
   const callId = action === undefined ? null : callIdOf(action)

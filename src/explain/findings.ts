@@ -199,7 +199,7 @@ export interface FindingOptions {
    * without warnings about JSON parsing.
    */
   readonly loaded?: readonly Loaded[]
-  /** Conversation id, from which missing event ids are derived. Ignored for a state. */
+  /** Conversation id, from which missing event ids are derived. Ignored if `findings` receives a state. */
   readonly conversationId?: string
 }
 

@@ -201,8 +201,8 @@ const nameParts = (key: string): string[] =>
   )
 
 /**
- * If one of these parts precedes `token`, as in `pageToken`, the value is a cursor. It is not masked, because
- * agents must send cursors back.
+ * If one of these words precedes `token` in a name, as in `pageToken`, the value is a cursor. It is not masked,
+ * because agents must send cursors back.
  */
 const POSITIONS: ReadonlySet<string> = new Set(['page', 'next', 'continuation', 'pagination', 'sync'])
 

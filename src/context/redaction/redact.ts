@@ -138,7 +138,7 @@ type Treatment =
   | 'sealed'
   /** Each text and number is masked whole. */
   | 'secret'
-  /** JSON in which a long base64 text is a file: searched only for literal secrets, not for patterns. */
+  /** JSON whose long base64 texts are files. They are searched only for literal secrets, not for patterns. */
   | 'bytes'
   /** Thinking blocks, which are signed. */
   | 'thinking'

@@ -15,7 +15,7 @@ interface RequestProps {
   readonly state: State
   readonly form: Form
   readonly setForm: (form: Form) => void
-  /** Whether the state is from the log, not from a what-if, so that its request has a previous request. */
+  /** Whether the state is from the log. A what-if's request is not compared with a previous request. */
   readonly isReal: boolean
 }
 

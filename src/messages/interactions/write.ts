@@ -60,7 +60,7 @@ function joinContents(blocks: readonly (InteractionsBlock & { begins?: boolean }
 function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<InteractionsBlock>[] {
   const { message } = turn
   let begins = false
-  /** Marks content with `begins` if the blank text before it, which began an output, was omitted. */
+  /** Moves `begins` from an omitted blank text, which began an output, to the next content. */
   const begin = <T extends InteractionsBlock | JsonObject>(block: T): T => {
     if (!begins || !isContent(block)) return block
     begins = false

@@ -141,7 +141,7 @@ export const isArchived = ({ metadata }: Pick<ConversationRecord, 'metadata'>): 
 
 const NEVER = { kind: 'NeverConfirm' } as const
 
-/** Returns a conversation's information and start request fields, without usage; masks encrypted content. */
+/** Returns a conversation's information and the fields of its start request, without usage. Masks encrypted content. */
 export function infoOf(record: ConversationRecord, state: State): JsonObject {
   const { header, branch, log } = state
   const { metadata } = record

@@ -3,7 +3,7 @@ export type BlobMode = 'whole' | 'refs'
 
 /** Reference to a long string that is stored outside the body. */
 export interface BlobReference {
-  /** Keys and indices that lead to the string. With `refs`, the body has `blobText(hash)` at this place. */
+  /** Keys and indices that lead to the string. In the mode `refs`, the body has `blobText(hash)` at this place. */
   readonly path: readonly (string | number)[]
   /** SHA-256 of the string in UTF-8, 64 hexadecimal digits. */
   readonly hash: string

@@ -206,7 +206,7 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
   return Object.freeze(Object.fromEntries(entries) as Record<string, string>)
 }
 
-/** Repeats `change` after `version_conflict` or `code`. Each call of `change` must read the version again. */
+/** Repeats `change` after the error `version_conflict` or `code`. Each call of `change` must read the version again. */
 export async function retryConflicts<T>(change: () => Promise<T>, code?: ErrorCode): Promise<T> {
   for (;;) {
     try {

@@ -179,8 +179,8 @@ export function eventReads(d: Dialect) {
 
   /**
    * Returns what to read for a query; null for an unknown conversation or leaf. `parts`: the path's segments,
-   * the leaf's first; null for all events. `path`: the segments if all branches must be
-   * read to find the path's events; otherwise null.
+   * from the leaf to the root; `[null]` for all events. `path`: the same segments if all branches must be read
+   * to find the path's events; otherwise null.
    */
   function* walkOf(query: WalkQuery, isCount = false) {
     const { conversationId, kinds, source, text, descending } = query

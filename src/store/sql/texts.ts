@@ -248,7 +248,7 @@ export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>
   readonly #maintain: TextWork['maintain']
   readonly #write: <T>(work: () => Work<T>) => Promise<T>
-  /** Earliest time (`performance.now()`) of the next search; infinite while a search is due or running. */
+  /** Earliest `performance.now()` of the next check for unindexed events; infinite while a check is due or running. */
   #nextLook = 0
   #isClosed = false
   #written = 0

@@ -275,7 +275,7 @@ export function* append(
   return appended
 }
 
-/** Appends an event if `log` is current and its id is new. Otherwise writes nothing, and returns null. */
+/** Appends an event if `log` is current and the event's id is new. Otherwise writes nothing, and returns null. */
 function* appendNew(
   log: KnownLog,
   facts: readonly Fact[],

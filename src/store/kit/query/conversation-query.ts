@@ -29,7 +29,7 @@ export interface CheckedConversationFilter {
   readonly isPossible: boolean
   /** Part of the title, folded by `foldText`; fold the title too. */
   readonly titleContains: string | null
-  /** False or null (any). For public conversations only, this is null, and `keys` contains the condition. */
+  /** The filter's `public`, except that true becomes null, because `keys` then contains this condition. */
   readonly public: boolean | null
   /** Keys that a record must have, see `keysOf`. The first key is probably the rarest. */
   readonly keys: readonly ListKey[]
