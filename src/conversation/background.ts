@@ -1,6 +1,6 @@
 import { completionId, completionOf, type CallProgress, PROGRESS_KEY } from '../event/completion.ts'
 import { checkOptionNames, invalidArgument } from '../event/check-value.ts'
-import { hasCode } from '../event/errors.ts'
+import { errorMessages, hasCode } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
@@ -18,7 +18,6 @@ import { updateEvent } from './decide.ts'
 import { type Job, Jobs } from './jobs.ts'
 import { checkCompletion, decideComplete, workingTip } from './late-results.ts'
 import type { Decision, Replica } from './replica.ts'
-import { errorText } from '../messages/tool-result.ts'
 import { checkEvents } from './stamp.ts'
 import { keyedId } from '../event/ids.ts'
 
@@ -164,7 +163,7 @@ function decodeCompletion({ content, outcome = 'done' }: CallCompletion): CallCo
 }
 
 const failed = (error: unknown): CallCompletion => ({
-  content: errorText(error),
+  content: errorMessages(error),
   outcome: 'failed',
 })
 

@@ -1,3 +1,5 @@
+import { attempt } from './json.ts'
+
 /** Stable name of an error; its meaning never changes between versions. */
 export type ErrorCode =
   | 'unknown_event'
@@ -85,6 +87,38 @@ export const nullOn =
     if (hasCode(error, code)) return null
     throw error
   }
+
+const MAX_CAUSES = 5
+const NO_TEXT = 'The tool failed.'
+
+/**
+ * Returns an error's message and the messages of its causes as text. Never throws.
+ * @param textOf returns the text of an object that is not an error and has no message
+ */
+export function errorMessages(
+  error: unknown,
+  textOf: typeof JSON.stringify = JSON.stringify,
+  depth = 0,
+): string {
+  const read = (): string => {
+    const { message, name, cause, errors } = Object(error) as AggregateError
+    if (!isError(error)) {
+      if (typeof message === 'string' && message !== '') return message.toWellFormed()
+      return (typeof error === 'object' && error !== null ? textOf(error) : String(error)).toWellFormed()
+    }
+    const inner = [...(Array.isArray(errors) ? errors : []), ...(cause === undefined ? [] : [cause])]
+    const causes = depth === MAX_CAUSES ? [] : inner.slice(0, MAX_CAUSES)
+    const text = String(message || name || NO_TEXT).toWellFormed()
+    return [text, ...causes.map((each) => `Caused by: ${errorMessages(each, textOf, depth + 1)}`)].join('\n')
+  }
+  return attempt(read, '') || NO_TEXT
+}
+
+export const isError = (value: unknown): boolean =>
+  attempt(() => value instanceof Error || tagOf(value) === 'Error', false)
+
+export const tagOf = (value: unknown): string =>
+  attempt(() => Object.prototype.toString.call(value).slice('[object '.length, -1), 'Object')
 
 export function unreachable(value: never, what: string): never {
   throw new TypeError(`unknown ${what} ${JSON.stringify(value)}`)

@@ -1,6 +1,7 @@
 /** Converts the output of any library's tool to an observation. Never throws. */
 
 import { canonicalJson } from '../event/encode.ts'
+import { errorMessages, isError, tagOf } from '../event/errors.ts'
 import { isPlain } from '../event/freeze.ts'
 import { attempt, isObject, mapDeep, ownField, setOwn } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
@@ -87,32 +88,9 @@ function filePart(text: string): Content | null {
 const asPart = (read: Content | string): Content[] =>
   typeof read === 'string' ? asTextContent(read) : [read]
 
-const MAX_CAUSES = 5
-
-/** Returns an error's message and the messages of its causes as text. Never throws. */
-export function errorText(error: unknown, depth = 0): string {
-  try {
-    if (!isError(error)) {
-      const { message } = objectOf(error)
-      if (typeof message === 'string' && message !== '') return message.toWellFormed()
-      const text = typeof error === 'object' && error !== null ? jsonText(snapshot(error)) : String(error)
-      return text.toWellFormed() || 'The tool failed.'
-    }
-    const { message, name, cause, errors } = error as AggregateError
-    const inner = [...(Array.isArray(errors) ? errors : []), ...(cause === undefined ? [] : [cause])]
-    const causes = depth === MAX_CAUSES ? [] : inner.slice(0, MAX_CAUSES)
-    const text = String(message || name || 'The tool failed.').toWellFormed()
-    return [text, ...causes.map((each) => `Caused by: ${errorText(each, depth + 1)}`)].join('\n')
-  } catch {
-    return 'The tool failed.'
-  }
-}
-
-const isError = (value: unknown): boolean =>
-  attempt(() => value instanceof Error || tagOf(value) === 'Error', false)
-
-const tagOf = (value: unknown): string =>
-  attempt(() => Object.prototype.toString.call(value).slice('[object '.length, -1), 'Object')
+/** Returns the text of an error, and of its causes. Never throws. */
+export const errorText = (error: unknown): string =>
+  errorMessages(error, (value) => jsonText(snapshot(value)))
 
 /** Reads a value as an observation. Returns null for other values, even if they have a field `kind`. */
 function observationIn(value: unknown, blocks: Kinds): Observation | null {

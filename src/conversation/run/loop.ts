@@ -1,11 +1,10 @@
-import { ColloquyError, hasCode, nullOn } from '../../event/errors.ts'
+import { ColloquyError, errorMessages, hasCode, nullOn } from '../../event/errors.ts'
 import { attempt } from '../../event/json.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ActionEvent, Event, HookEventType, MessageEvent } from '../../event/types.ts'
 import { type EventEntry, eventKindOf } from '../../log/entry.ts'
 import { openCallOf } from '../../log/open-calls.ts'
 import { AFTER_FINISH, NO_RESULT } from '../../messages/phrases.ts'
-import { errorText } from '../../messages/tool-result.ts'
 import { type Branch, isAnswered } from '../../state/branch.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
@@ -602,7 +601,7 @@ function failureOf(run: RunContext, state: State, error: unknown): Event[] {
   const known = typeof name === 'string' && name !== '' ? name.toWellFormed() : 'Error'
   const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : known
   const calls = lostCallResults(state, unsettled(run, state), unstarted(run))
-  return [...calls, errorEvent(code, errorText(error))]
+  return [...calls, errorEvent(code, errorMessages(error))]
 }
 
 /** Returns the pending calls that need no confirmation. If the policy throws, returns the started calls. */
