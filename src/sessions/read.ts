@@ -163,9 +163,9 @@ const SIGNS: readonly (readonly [SessionFormat | null, (fields: RawObject) => bo
 ]
 
 /**
- * Whether a message has calls or results of Bedrock, of the AI SDK's model messages, or of the OpenAI Agents
- * SDK, or is of an agent whose messages have a type, but no role (Grok Build). These formats are not supported. If
- * a reader of a similar format read them, it would lose the calls.
+ * Whether a message has calls or results of Bedrock, the AI SDK's model messages, LangChain, Goose or the OpenAI
+ * Agents SDK, or has a type but no role, as in Grok Build. These formats are not supported. If a reader of a
+ * similar format read them, it would lose the calls.
  */
 function isUnread(fields: RawObject): boolean {
   const { type } = fields
@@ -173,7 +173,7 @@ function isUnread(fields: RawObject): boolean {
   return (
     type === 'function_call_result' ||
     (ROLES.has(type) && 'content' in fields && !('role' in fields)) ||
-    hasType(parts, 'tool-call', 'tool-result') ||
+    hasType(parts, 'tool-call', 'tool-result', 'tool_call', 'toolCall', 'toolRequest', 'toolResponse') ||
     parts.some((part) => 'toolUse' in part || 'toolResult' in part) ||
     messagesIn(fields).some(isUnread)
   )

@@ -39,6 +39,10 @@ const FOREIGN: Readonly<Record<string, readonly object[]>> = {
     { type: 'reasoning', summary: [] },
     { type: 'assistant', content: 'hi' },
   ],
+  Goose: [
+    { role: 'assistant', content: [{ type: 'toolRequest', id: 'c', toolCall: { status: 'success' } }] },
+  ],
+  LangChain: [{ role: 'assistant', content: [{ type: 'tool_call', id: 'c', name: 'ls', args: {} }] }],
   OpenCode: [{ type: 'reasoning', sessionID: 's', part: { type: 'reasoning', text: 'hm' } }],
   Droid: [{ type: 'message', id: 'm', message: { role: 'user', content: said } }],
 }
