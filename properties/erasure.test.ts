@@ -7,6 +7,7 @@ import { ERASED, erasedFact } from '../src/event/erase.ts'
 import { decodeEvent } from '../src/event/decode.ts'
 import type { Fact } from '../src/event/quarantine.ts'
 import type { Event } from '../src/event/types.ts'
+import { renderMessage } from '../src/messages/neutral.ts'
 import { replay } from '../src/state/reduce.ts'
 import { hold, same } from '../src/testing/failure.ts'
 import { anyEvent, hostileLog, legalLog } from '../src/testing/index.ts'
@@ -103,6 +104,14 @@ describe('X10, erasure', () => {
       { thought: [{ text: ' ' }] },
     ])
       checkErased([[call('a', {}), error('a'), call('b', fields), error('b')], 0])
+  })
+
+  it('sends an erased message if and only if it sent the original', () => {
+    always(anyEvent(), (event) => {
+      if (event.kind !== 'MessageEvent') return
+      const [before, after] = [event, erasedFact(event) as typeof event].map(renderMessage)
+      same('X10', 'whether a request contains the message', after === null, before === null)
+    })
   })
 
   it('adds no summary to the view when it erases a condensation with a blank summary', () => {

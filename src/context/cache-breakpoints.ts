@@ -1,7 +1,7 @@
 import { checkNumber } from '../event/check-value.ts'
 import type { Content } from '../event/shapes.ts'
 import type { NeutralMessage } from '../messages/message.ts'
-import { isVisible } from '../messages/neutral.ts'
+import { isVisible } from '../event/reply.ts'
 
 /**
  * Marks at most four parts (Anthropic's maximum) with `cache_prompt`: the first part of the system prompt,

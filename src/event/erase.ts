@@ -4,7 +4,7 @@ import { WORKING } from './completion.ts'
 import { isObject } from './json.ts'
 import type { EventKind } from './kinds.ts'
 import { type Fact, isQuarantined } from './quarantine.ts'
-import { isOutputPart, replyOf } from './reply.ts'
+import { isOutputPart, isVisible, replyOf } from './reply.ts'
 import type { JsonValue, Message, TextContent } from './shapes.ts'
 import { hasText } from './text.ts'
 import type { ActionEvent, Event, EventOf, MessageEvent } from './types.ts'
@@ -96,35 +96,40 @@ function otherContent(event: Event): object {
 }
 
 function actionContent(event: ActionEvent): object {
-  const { thought, action, tool_call, reasoning_content, responses_reasoning_item } = event
+  const { thought, action, tool_call } = event
   const { id, name, origin } = tool_call
-  const hasReasoning = hasText(reasoning_content) || (responses_reasoning_item ?? null) !== null
   return defined({
     // If the call had a thought or reasoning, it keeps a placeholder: such a call may start a new batch (U2).
     thought: thought.length === 0 ? [] : thought.some(({ text }) => hasText(text)) ? TEXT : SILENCE,
-    reasoning_content: hasReasoning ? ERASED : undefined,
-    thinking_blocks: thinkingOf(event),
+    ...reasoningOf(event),
     action: action === undefined || action === null ? action : { kind: 'ErasedAction' },
     tool_call: defined({ id, name, arguments: '{}', origin, reply: replyRecord(event) }),
   })
 }
 
 function messageContent(event: MessageEvent): object {
-  const { role, content, tool_calls, completes } = event.llm_message as Message & {
+  const {
+    role,
+    content = [],
+    tool_calls,
+    completes,
+  } = event.llm_message as Message & {
     readonly completes?: JsonValue
   }
-  // Only a reply with output is final, so another reply must not get a text.
-  const isOutput = replyOf(event)?.output === true
-  const speaks = event.source !== 'agent' || content?.some(isOutputPart) === true
+  const isAgents = event.source === 'agent'
+  // Only a reply with output is final, so another reply must not get a text as its content.
+  const speaks = replyOf(event)?.output === true || content.some(isAgents ? isOutputPart : isVisible)
+  const hasMore = !speaks && [...content, ...(event.extended_content ?? [])].some(isVisible)
   const call = isObject(completes)
     ? pick(completes, 'action_id', 'tool_call_id', 'tool_name', 'outcome')
     : undefined
   return {
+    ...(hasMore && { extended_content: TEXT }),
     llm_message: defined({
       role,
-      content: isOutput ? TEXT : !content?.length ? content : speaks ? TEXT : SILENCE,
+      content: speaks ? TEXT : content.length === 0 ? event.llm_message.content : SILENCE,
       tool_calls: tool_calls?.map(({ id, name, origin }) => ({ id, name, arguments: '{}', origin })),
-      thinking_blocks: thinkingOf(event.llm_message),
+      ...reasoningOf(event.llm_message),
       completes: call,
       reply: replyRecord(event),
     }),
@@ -132,8 +137,15 @@ function messageContent(event: MessageEvent): object {
 }
 
 /** Returns a placeholder for each thinking block, because thinking decides which events must stay together (U5). */
-const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unknown =>
-  thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED }))
+function reasoningOf(
+  reply: Pick<Message, 'reasoning_content' | 'thinking_blocks' | 'responses_reasoning_item'>,
+) {
+  const { reasoning_content, thinking_blocks, responses_reasoning_item: item = null } = reply
+  return {
+    reasoning_content: hasText(reasoning_content) || item !== null ? ERASED : undefined,
+    thinking_blocks: thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED })),
+  }
+}
 
 const RECORD_FIELDS = [
   'after',

@@ -77,6 +77,10 @@ export interface ReplyRecord {
 export const isOutputPart = (part: Content): boolean =>
   isTextPart(part) ? hasText(part.text) : isImagePart(part) && part.image_urls.length > 0
 
+/** Whether a request contains a part: not a blank text, nor an empty list of images. */
+export const isVisible = (part: Content): boolean =>
+  isTextPart(part) ? hasText(part.text) : !isImagePart(part) || part.image_urls.length > 0
+
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 

@@ -1,8 +1,8 @@
-import { isImagePart, isTextPart, type Content, type TextContent } from '../event/shapes.ts'
+import type { Content, TextContent } from '../event/shapes.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { completionOf } from '../event/completion.ts'
 import type { EventWith } from '../event/kinds.ts'
-import { earlyEndOf, replyOf } from '../event/reply.ts'
+import { earlyEndOf, isVisible, replyOf } from '../event/reply.ts'
 import { hasText, quote } from '../event/text.ts'
 import type { ActionEvent, Event, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
@@ -19,7 +19,6 @@ import {
 import { completionFrame } from './phrases.ts'
 import { hasOthers } from './reply-parts.ts'
 import { batchMessages } from './results.ts'
-import { isWhitespace } from './text.ts'
 
 interface RenderedMessage {
   readonly message: UserMessage | AssistantMessage
@@ -42,9 +41,6 @@ export const isOnlyRecord = (event: Event): boolean =>
   /failed|broken_off/.test(earlyEndOf(event) ?? '') && event.kind === 'MessageEvent' && !renderMessage(event)
 
 export const hasContent = (content: readonly Content[]): boolean => content.some(isVisible)
-
-export const isVisible = (part: Content): boolean =>
-  isTextPart(part) ? !isWhitespace(part.text) : !isImagePart(part) || part.image_urls.length > 0
 
 const messageContent = ({ llm_message, extended_content }: MessageEvent): Content[] => [
   ...(llm_message.content ?? []),
