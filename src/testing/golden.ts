@@ -1,7 +1,7 @@
 import { checkOptionNames } from '../event/check-value.ts'
-import { loadLine } from '../event/load.ts'
+import { isObject, parseJson } from '../event/json.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
-import type { ReplaySubject } from './replay.ts'
+import { factsOf, type ReplaySubject } from './replay.ts'
 import { jsonForm } from './text-of.ts'
 
 /** Storage of recordings, for example files. */
@@ -30,8 +30,8 @@ export function recordReplay<S, Kept = unknown>(
   const { initial, reduce, project = (state: S): unknown => state, upcast = (fact: Fact) => fact } = subject
   let state = initial
   let before = leavesOf(project(state))
-  const lines = log.map((item, seq) => {
-    const fact = upcast(typeof item === 'string' ? loadLine(item).fact : item)
+  const lines = factsOf(log).map((loaded, seq) => {
+    const fact = upcast(loaded)
     state = reduce(state, fact)
     const after = leavesOf(project(state))
     const set = Object.fromEntries(
@@ -58,7 +58,7 @@ export function recordReplay<S, Kept = unknown>(
  * Folds a log, and compares the changes of the state with a recording, which is written if it is missing or
  * `update` is true. Values that JSON lacks become objects, such as `{ set: [] }`.
  * O(size of the projection) per event.
- * @throws Error with the first event whose changes differ, and the differences.
+ * @throws Error with the first event whose changes differ, and the differences; or if the recording is damaged.
  * @example
  * const kept = new Map()
  * const files = { read: (name) => kept.get(name) ?? null, write: (name, text) => void kept.set(name, text) }
@@ -80,15 +80,14 @@ export async function golden<S, Kept = unknown>(
     await files.write(name, now)
     return
   }
-  const difference = differenceOf(before, now)
+  const difference = differenceOf(linesOf(before, name), linesOf(now, name))
   if (difference !== null) throw new Error(`${name} differs at ${difference}`)
 }
 
 const SHOWN = 10
 
 /** Describes how two recordings differ at the first different line; null if they are equal. */
-function differenceOf(before: string, after: string): string | null {
-  const [was, is] = [linesOf(before), linesOf(after)]
+function differenceOf(was: readonly Line[], is: readonly Line[]): string | null {
   for (let seq = 0; seq < Math.max(was.length, is.length); seq += 1) {
     const [old, now] = [was[seq], is[seq]]
     const isSameEvent = old?.id === now?.id && old?.kind === now?.kind
@@ -121,11 +120,16 @@ const changesOf = ({ set = {}, gone = [] }: Partial<Line> = {}): Changes =>
     ...gone.map((path) => [path, 'gone'] as const),
   ])
 
-const linesOf = (text: string): readonly Line[] =>
-  text
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => JSON.parse(line) as Line)
+function linesOf(text: string, name: string): readonly Line[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  return lines.map((line, index) => {
+    const value: unknown = parseJson(line)
+    if (isObject(value)) return value as object as Line
+    throw new Error(
+      `Line ${index + 1} of the recording ${name} is damaged. Record it again with \`update: true\`.`,
+    )
+  })
+}
 
 function leavesOf(value: unknown): ReadonlyMap<string, string> {
   const leaves = new Map<string, string>()

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { checkOptionNames } from '../event/check-value.ts'
+import { checkNumber, checkOptionNames, invalidArgument } from '../event/check-value.ts'
 import { isPlain } from '../event/freeze.ts'
 import { setOwn } from '../event/json.ts'
 import { loadLine } from '../event/load.ts'
@@ -36,7 +36,8 @@ export interface ReplayTestOptions {
  * Calls `reduce` about 30 n times for a log of n events, and reads each state three times. A log of at most 16
  * events is cut at every index, so it costs more per event.
  * @throws Error with the law, its sentence, the seed and the smallest failing log, as `describeFailure`
- *   writes it.
+ *   writes it. Also throws if a state contains an object without readable fields, such as a promise, or if the
+ *   log or a number is invalid.
  * @example
  * const reduce = (state, fact) => ({ messages: state.messages + (fact.kind === 'MessageEvent' ? 1 : 0) })
  * const counts = { initial: { messages: 0 }, reduce }
@@ -49,12 +50,13 @@ export function replayTest<S, Kept = unknown>(
   options: ReplayTestOptions = {},
 ): void {
   checkOptionNames(options, 'numRuns seed path')
+  const numRuns = checkNumber('numRuns', options.numRuns ?? 100, { least: 1 })
   if (log instanceof fc.Arbitrary) {
     const property = fc.property(log, (facts) => checkReplayOf(facts, subject))
-    throwIfFailed(fc.check(property, { numRuns: 100, ...options }), ([facts]) => facts)
+    throwIfFailed(fc.check(property, { ...options, numRuns }), ([facts]) => facts)
     return
   }
-  const facts = log.map((item) => (typeof item === 'string' ? loadLine(item).fact : item))
+  const facts = factsOf(log)
   const first = brokenBy(facts, subject)
   if (first === null) return
   const law = first instanceof LawBroken ? first.law : null
@@ -65,6 +67,12 @@ export function replayTest<S, Kept = unknown>(
   const few = shrunk(facts, fails)
   const error = brokenBy(few, subject) ?? first
   throw new Error(describeFailure({ error, facts: few }), { cause: error })
+}
+
+/** Returns the facts of a recorded log. @throws ColloquyError `invalid_argument` unless the log is a list. */
+export function factsOf(log: readonly (Fact | string)[]): Fact[] {
+  if (!Array.isArray(log)) invalidArgument('log', 'must be a list of lines or events')
+  return log.map((item) => (typeof item === 'string' ? loadLine(item).fact : item))
 }
 
 function brokenBy<S, Kept>(facts: readonly Fact[], subject: ReplaySubject<S, Kept>): unknown {

@@ -3,7 +3,7 @@ import { isPlain } from '../event/freeze.ts'
 
 /**
  * Returns a value as JSON with sorted keys, for comparison. Returns a string unchanged. Maps, sets, dates,
- * bytes and bigints become objects. O(size · log keys).
+ * errors, bytes and bigints become objects. O(size · log keys).
  */
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : canonicalJson(plain(value))
@@ -20,8 +20,16 @@ export function jsonForm(value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value)) return { number: String(value) }
   if (value instanceof Map) return { map: [...value] }
   if (value instanceof Set) return { set: [...value] }
+  if (value instanceof Error) return { error: String(value) }
   if (value instanceof Date) return { date: value.getTime() }
   if (value instanceof Uint8Array) return { bytes: Array.from(value).join(' ') }
+  if (typeof value !== 'object' || value === null || isData(value)) return value
+  if ('toJSON' in value && typeof value.toJSON === 'function') return jsonForm(value.toJSON())
+  // All such objects would be equal, so a test of them would always pass.
+  if (Object.keys(value).length === 0 && !ArrayBuffer.isView(value))
+    throw new TypeError(
+      `Cannot compare a ${value.constructor.name}, because its fields cannot be read. Pass \`project\`, which returns plain data.`,
+    )
   return value
 }
 

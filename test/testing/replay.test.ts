@@ -198,6 +198,52 @@ describe('replayTest', () => {
   })
 })
 
+class Hidden {
+  #count = 0
+  add(): Hidden {
+    const next = new Hidden()
+    next.#count = this.#count + Math.random()
+    return next
+  }
+}
+
+const PAUSE = '{"kind":"PauseEvent","id":"p"}'
+
+describe('replayTest cannot test', () => {
+  it.each<[string, ReplaySubject<unknown>]>([
+    ['Promise', { initial: 0, reduce: async () => Math.random() }],
+    ['Promise', { initial: {}, reduce: () => ({ later: Promise.resolve(Math.random()) }) }],
+    ['Hidden', { initial: new Hidden(), reduce: (state) => (state as Hidden).add() }],
+    ['WeakMap', { initial: new Map([['all', new WeakMap()]]), reduce: (state) => state }],
+  ])('a state with a %s', (name, subject) => {
+    const text = messageOf(() => replayTest([PAUSE], subject))
+    expect(text).toContain(`Cannot compare a ${name}, because its fields cannot be read. Pass \`project\``)
+    replayTest([PAUSE], { ...subject, project: () => 0 })
+    expect(() => recordReplay([PAUSE], subject)).toThrow(`Cannot compare a ${name}`)
+  })
+
+  it('no logs at all', () => {
+    for (const numRuns of [0, -1, NaN, 1.5, '5' as unknown as number])
+      expect(() => replayTest(legalLog(), right, { numRuns })).toThrow('`numRuns` must be')
+    for (const log of [`${PAUSE}\n`, null, new Set([PAUSE])])
+      expect(() => replayTest(log as unknown as readonly string[], right)).toThrow('`log` must be a list')
+  })
+})
+
+it('compares instances by `toJSON`, and errors by their texts', () => {
+  class Box {
+    readonly #count: number
+    constructor(count: number) {
+      this.#count = count
+    }
+    toJSON(): object {
+      return { count: this.#count }
+    }
+  }
+  for (const make of [(): object => new Box(Math.random()), (): object => new Error(String(Math.random()))])
+    expect(messageOf(() => replayTest([PAUSE], { initial: {}, reduce: make }))).toContain('Broken law R5')
+})
+
 function messageOf(run: () => void): string {
   try {
     run()
@@ -236,6 +282,16 @@ describe('golden', () => {
     await golden('counts', lines, other, files, { update: true })
     expect(stored.get('counts')).toBe(recordReplay(lines, other))
   })
+
+  it.each(['{"seq":0,"id":"p","kind":"Pau', '<<<<<<< HEAD\n{}', 'null', '[]'])(
+    'reports the damaged recording %j',
+    async (text) => {
+      const damaged = { read: () => text, write: () => undefined }
+      await expect(golden('counts', lines, right, damaged)).rejects.toThrow(
+        'Line 1 of the recording counts is damaged. Record it again with `update: true`.',
+      )
+    },
+  )
 })
 
 describe('a recording of values without a JSON form', () => {

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { checkOptionNames } from '../../event/check-value.ts'
+import { checkNumber, checkOptionNames } from '../../event/check-value.ts'
 import { hold, LawBroken, throwIfFailed } from '../failure.ts'
 import { scriptedModel } from '../provider/script.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -51,7 +51,8 @@ export interface DriveOptions {
  */
 export async function driveServer(options: DriveOptions): Promise<void> {
   checkOptionNames(options, 'start lacks tool numRuns maxCommands seed path timeout shrink endless')
-  const { start, numRuns = 100, seed, path, timeout = 10_000, lacks = {}, shrink = true } = options
+  const { start, seed, path, timeout = 10_000, lacks = {}, shrink = true } = options
+  const numRuns = checkNumber('numRuns', options.numRuns ?? 100, { least: 1 })
   const { tool = TOUCH, maxCommands = 30, endless = lacks.interrupt === undefined } = options
   const commands = fc.array(driveCommands(lacks), { maxLength: maxCommands, size: 'max' })
   const script = scriptedModel({
