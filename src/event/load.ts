@@ -143,7 +143,7 @@ const TWICE = 'Duplicate key; only the last value is kept.'
 const IMPRECISE_NUMBER =
   'JavaScript cannot represent this number and would write another one. Write it as a string to keep it.'
 
-function isExact(number: string): boolean {
+export function isExact(number: string): boolean {
   const read = Number(number)
   return !Object.is(read, -0) && digitsOf(JSON.stringify(read)) === digitsOf(number)
 }

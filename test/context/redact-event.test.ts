@@ -252,6 +252,10 @@ describe('redaction of quarantined lines', () => {
     [`no json: ${S}`, `no json: ${MASK}`],
     [`["${S}"]`, `["${MASK}"]`],
     ['no secret', 'no secret'],
+    [
+      `{"kind":"FutureEvent","ns":1764412345123456789,"x":[-0, 1e400],"note":"${S}"}`,
+      `{"kind":"FutureEvent","ns":1764412345123456789,"x":[-0,1e400],"note":"${MASK}"}`,
+    ],
   ])('stores %s as %s', (line, raw) => {
     const { fact } = loadLine(line)
     expect(redact(fact, RULES)).toMatchObject({ quarantined: true, raw })

@@ -225,6 +225,11 @@ describe('known forms', () => {
     [{ secrets: ['hunter2-hunter2', undefined] }, '`secrets[1]` must be a string.'],
     [{ patterns: /x/ }, '`patterns` must be a list.'],
     [{ patterns: ['x'] }, '`patterns[0]` must be a regular expression.'],
+    [{ fields: 'password' }, '`fields` must be a list.'],
+    [{ fields: [null] }, '`fields[0]` must be a string.'],
+    [{ builtIn: 'aws' }, '`builtIn` must be a list.'],
+    [{ key: 16 }, '`key` must be a string or a Uint8Array.'],
+    [{ key: null }, '`key` must be a string or a Uint8Array.'],
   ])('reject %j', (options, message) => {
     const rules = () => redactionRules(options as RedactionOptions)
     expect(rules).toThrow(expect.objectContaining({ code: 'invalid_rules', message }))

@@ -34,6 +34,8 @@ export interface RedactionRules {
   readonly isSecretField: IsSecretField
 }
 
+const isText = (item: unknown): boolean => typeof item === 'string'
+
 /** Whether a value is a RegExp, even one of another realm, as in a test that runs in a `vm` context. */
 const isRegExp = (item: unknown): boolean => Object.prototype.toString.call(item) === '[object RegExp]'
 
@@ -49,8 +51,10 @@ const isRegExp = (item: unknown): boolean => Object.prototype.toString.call(item
 export function redactionRules(options: RedactionOptions = {}): RedactionRules {
   checkOptionNames(options, 'secrets patterns builtIn fields key')
   const { secrets = [], patterns = [], builtIn = true, fields = SECRET_FIELDS, key } = options
-  checkList('secrets', secrets, 'a string', (item) => typeof item === 'string')
+  checkList('secrets', secrets, 'a string', isText)
   checkList('patterns', patterns, 'a regular expression', isRegExp)
+  checkList('fields', fields, 'a string', isText)
+  if (typeof builtIn !== 'boolean') checkList('builtIn', builtIn, 'a name', isText)
   const isSecretField = secretFields(fields)
   const literals = secrets.map(checkSecret)
   const literalFinders = [literalFinder(literals)].filter((finder) => finder !== null)
@@ -93,6 +97,8 @@ function checkName(name: BuiltInPattern): BuiltInPattern {
 }
 
 function checkKey(key: string | Uint8Array): Uint8Array {
+  if (typeof key !== 'string' && !ArrayBuffer.isView(key))
+    throw invalid('`key` must be a string or a Uint8Array.')
   if (key.length === 0) throw invalid('`key` is empty. Pass at least 16 bytes, or omit it.')
   return typeof key === 'string' ? new TextEncoder().encode(key) : key.slice()
 }
