@@ -38,7 +38,7 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
 export function explainPrefix(previous: object, next: object): PrefixChange | null {
   const [before, now] = [requestFields(previous), requestFields(next)]
   for (const [field, position] of FRONT) {
-    const path = difference(before[field] ?? null, now[field] ?? null)
+    const path = difference(unmarked(before[field] ?? null), unmarked(now[field] ?? null))
     if (path !== null) return { in: position, path }
   }
   const [was, is] = [before, now].map(messagesIn) as [readonly unknown[], readonly unknown[]]
@@ -59,7 +59,17 @@ function requestFields(request: object): RequestFields {
 
 const messagesIn = ({ messages, input, contents }: RequestFields): readonly unknown[] => {
   const list: unknown = messages ?? input ?? contents
-  return Array.isArray(list) ? list : []
+  return Array.isArray(list) ? list.map(withUnmarkedContent) : []
+}
+
+/** Returns a list without Converse's cache marks, which are blocks of their own. */
+const unmarked = (value: unknown): unknown =>
+  Array.isArray(value) ? value.filter((block) => !(isObject(block) && isObject(block['cachePoint']))) : value
+
+function withUnmarkedContent(message: unknown): unknown {
+  const content: unknown = isObject(message) ? message['content'] : null
+  const isMarked = Array.isArray(content) && content.some((block) => isObject(block) && 'cachePoint' in block)
+  return isMarked ? { ...(message as object), content: unmarked(content) } : message
 }
 
 /**
@@ -77,12 +87,15 @@ function grown(was: unknown, is: unknown): string | null {
 /** Matches the path segments of tools, system parts, messages and blocks. Others, such as `input`, lead into data. */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
-/** Whether `cache_control` at a path is a cache mark. In arguments or a schema it is data for the model. */
+/** Names of fields that are cache marks. */
+const MARKS: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint'])
+
+/** Whether a mark's name at a path is a cache mark. In arguments or a schema it is data for the model. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
 
 type Ignores = (path: string, key: string) => boolean
 
-const ignoresMarks: Ignores = (path, key) => key === 'cache_control' && mayBeMarked(path)
+const ignoresMarks: Ignores = (path, key) => MARKS.has(key) && mayBeMarked(path)
 
 /** Returns the path of the first difference, or null. A missing field equals an undefined field. */
 function difference(was: unknown, is: unknown, path = '', ignores = ignoresMarks): string | null {

@@ -51,6 +51,30 @@ describe('explainPrefix', () => {
     expect(explainPrefix(request, next)).toEqual(expected)
   })
 
+  it('ignores the cache marks of Converse and OpenAI, wherever they are', () => {
+    const point = { cachePoint: { type: 'default' } }
+    const converse = (...marked: number[]): object => {
+      const list = (index: number, ...blocks: object[]) => [
+        ...blocks,
+        ...(marked.includes(index) ? [point] : []),
+      ]
+      const messages = ['a', 'b'].map((text, index) => ({ role: 'user', content: list(index, { text }) }))
+      return { messages, system: list(2, { text: 's' }), toolConfig: { tools: list(3, { toolSpec: {} }) } }
+    }
+    for (const [was, is] of [
+      [
+        [0, 2],
+        [1, 3],
+      ],
+      [[1, 2, 3], [0]],
+    ] as const)
+      expect(explainPrefix(converse(...was), converse(...is))).toBe(null)
+    const part = { type: 'input_text', text: 'a' }
+    const breakpoint = { prompt_cache_breakpoint: { mode: 'explicit' } }
+    const [plain, marked] = [part, { ...part, ...breakpoint }].map((one) => requestOf(one))
+    expect(explainPrefix(plain as object, marked as object)).toBe(null)
+  })
+
   it.each(GRAMMARS)('finds a changed system prompt in a $name request', ({ write }) => {
     const sent = (prompt: string): object => {
       const system: NeutralMessage = { role: 'system', content: [{ text: prompt }] }
