@@ -1,4 +1,4 @@
-import { checkOptionNames } from '../event/check-value.ts'
+import { checkNumber, checkOptionNames } from '../event/check-value.ts'
 import { isObject, ownField } from '../event/json.ts'
 import { isOfReply, replyOf } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
@@ -95,13 +95,13 @@ export interface UsageOptions {
 /**
  * Returns the usage of a state's whole log, including branches that HEAD has left. O(n).
  * @throws ColloquyError `evicted` when a snapshot or `evict` left out state updates or replies. Then pass the
- *   events from the store to `usageOfEvents`.
+ *   events from the store to `usageOfEvents`. `invalid_argument` for an invalid number.
  * @example
  * usageTotals(initialState()).cost // 0
  */
 export function usageTotals({ log }: State, options: UsageOptions = {}): Usage {
   checkOptionNames(options, 'from')
-  return usageOfEvents(eventsIn(log.entries, options.from ?? 0))
+  return usageOfEvents(eventsIn(log.entries, checkNumber('from', options.from ?? 0, { least: 0 })))
 }
 
 /** Usage of a conversation without and with its subagents. */

@@ -19,7 +19,7 @@ import { completes, describeParent, headMoves, pathBetween, whyNotWorking } from
 import { countIn, removedUnits } from './removal.ts'
 import { judgeResult } from './verdict.ts'
 import { checkLog } from '../laws/check-log.ts'
-import { isRecord, type LawViolation, loadItem, type LogItem } from '../laws/load.ts'
+import { checkIsLog, isRecord, type LawViolation, loadItem, type LogItem } from '../laws/load.ts'
 import { isCutOff, responseIdOf } from '../laws/replies.ts'
 import type { RequestWriter } from '../laws/requests.ts'
 import { type Entry, type EventEntry, isOnPathIn, loadedEvent } from '../log/entry.ts'
@@ -226,7 +226,8 @@ const FINDERS: readonly Finder[] = [
  * O(n log n + size). It also writes requests, each O(content of the view): at most 16 + 3 · log2(n) per
  * grammar, and at most 128 to compare requests with the previous ones.
  * @param log a state, or a log as for `checkLog`; pass lines of text to find what JSON parsing lost
- * @throws ColloquyError `evicted` for a state with evicted bodies.
+ * @throws ColloquyError `evicted` for a state with evicted bodies; `invalid_argument` for one text instead of
+ *   a list of lines.
  * @example
  * const say = (id, text) => ({ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user',
  *   content: [{ text }] } })
@@ -236,6 +237,7 @@ const FINDERS: readonly Finder[] = [
  */
 export function findings(log: State | Iterable<LogItem>, options: FindingOptions = {}): readonly Finding[] {
   checkOptionNames(options, 'grammars messages ended secrets loaded conversationId')
+  checkIsLog(log)
   const scene = sceneOf(log, options)
   const finders = options.secrets === false ? FINDERS : [...FINDERS, secretFindings]
   return withKeys(finders.flatMap((find) => [...find(scene)]).toSorted(compareFindings))

@@ -9,7 +9,7 @@ import { quote } from '../event/text.ts'
 import type { ActionEvent, Condensation, ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { ToolResultEvent } from '../event/types.ts'
 import type { LawViolation, LawWatch, LogItem, LogStep, Report } from './load.ts'
-import { loadItem, reportWarnings } from './load.ts'
+import { checkIsLog, loadItem, reportWarnings } from './load.ts'
 import { isCutOff, replyStarts, responseIdOf } from './replies.ts'
 import { type RequestWriter, watchRequests } from './requests.ts'
 import { callIdOf, type Entry, type EventEntry, isOnPathIn, type LogWarning } from '../log/entry.ts'
@@ -47,6 +47,7 @@ export interface CheckOptions {
  *
  * O(n log n) for n facts, and O(view) per condensation; with `grammars`, it also writes at most 13 + 3 ·
  * log2(n) requests per grammar, each O(content of the view).
+ * @throws ColloquyError `invalid_argument` for one text instead of a list of lines.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const log = [
@@ -61,6 +62,7 @@ export interface CheckOptions {
  */
 export function checkLog(facts: Iterable<LogItem>, options: CheckOptions = {}): readonly LawViolation[] {
   checkOptionNames(options, 'ended grammars messages conversationId')
+  checkIsLog(facts)
   const { ended = false, conversationId } = options
   const violations: LawViolation[] = []
   const report: Report = (law, { id, seq }, message) =>

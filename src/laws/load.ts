@@ -1,3 +1,4 @@
+import { invalidArgument } from '../event/check-value.ts'
 import { copyJson } from '../event/freeze.ts'
 import type { Issue } from '../event/issues.ts'
 import { attempt } from '../event/json.ts'
@@ -11,6 +12,11 @@ import type { Checkpoint, State } from '../state/state.ts'
 
 /** One item of a log: a line, a fact, or the result of `loadLine`. */
 export type LogItem = string | Fact | Loaded
+
+/** Rejects one text, which would be read as a log of characters. */
+export function checkIsLog(log: unknown): void {
+  if (typeof log === 'string') invalidArgument('log', 'must be a list of lines, not one text')
+}
 
 /** Loads an item. Decodes facts again, because checks rely on valid types. `loadValue` reports a getter that throws. */
 export const loadItem = (item: unknown): Loaded =>

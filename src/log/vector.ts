@@ -69,7 +69,7 @@ export class Vector<T> implements Iterable<T> {
 
   /** Returns the value at an index, or undefined outside 0..length-1. O(log n). */
   get(index: number): T | undefined {
-    if (index < 0 || index >= this.length) return undefined
+    if (!(index >= 0 && index < this.length)) return undefined
     if (index >= this.#start) return this.#tail[index - this.#start]
     let node = this.#tree as Node<T>
     let rest = index

@@ -123,6 +123,12 @@ describe('usageOfEvents', () => {
 })
 
 describe('usageTotals', () => {
+  it.each([NaN, -1, 0.5])('rejects the position %d', (from) => {
+    expect(() => usageTotals(initialState(), { from })).toThrow(
+      expect.objectContaining({ code: 'invalid_argument' }),
+    )
+  })
+
   it('counts the whole log, whichever branch HEAD is on', () => {
     const log = [user('u'), stats({ a: metrics(1) }), user('v'), stats({ a: metrics(2) }), moveHead('h', 'u')]
     expect(costs(usageTotals(replay(log)))).toEqual([2, { a: 2 }])

@@ -203,6 +203,11 @@ const progress = (id: string, action_id: string): Event => ({
   value: { action_id },
 })
 
+it.each([NaN, -1, 0.5, 1, Infinity])('the position %d of a log with one event is unknown', (position) => {
+  const state = replay([user('u')])
+  expect(() => explain(state, position)).toThrow(expect.objectContaining({ code: 'unknown_event' }))
+})
+
 it('a finding and a note explain why a completion or a progress update is ignored', () => {
   const working = {
     kind: 'ObservationEvent',
