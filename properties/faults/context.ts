@@ -116,8 +116,8 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'a message that grew counts as unchanged',
     file: 'context/explain-prefix.ts',
-    find: 'index < Math.max(was.length, is.length)',
-    replace: 'index < was.length',
+    find: 'index < Math.max(before.length, now.length)',
+    replace: 'index < before.length',
   },
   {
     name: 'old cache marks are kept',

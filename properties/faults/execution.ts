@@ -115,9 +115,9 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a new system prompt prevents the end of a turn',
-    file: 'conversation/turn.ts',
-    find: 'unit.completes !== undefined || renderMessage(unit.item.event) !== null',
-    replace: 'unit.item !== undefined',
+    file: 'messages/neutral.ts',
+    find: "if (unit !== undefined && (unit.type === 'batch' || isSent(unit))) return unit",
+    replace: 'if (unit !== undefined) return unit',
   },
   {
     name: 'streamed text is not kept after an interrupt',

@@ -54,8 +54,8 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'a message with an image and no text is not final',
     file: 'event/reply.ts',
-    find: 'isImagePart(part) && part.image_urls.length > 0',
-    replace: 'false',
+    find: '!isOpenPart(part) && isVisible(part)',
+    replace: 'isTextPart(part) && isVisible(part)',
   },
   {
     name: 'a reply without text is final only if its message has an image',

@@ -1,9 +1,8 @@
 import { checkNumber, checkOptionNames } from '../event/check-value.ts'
 import { firstIndex } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
-import { toMessages, renderMessage } from '../messages/neutral.ts'
+import { isSent, toMessages } from '../messages/neutral.ts'
 import type { State } from '../state/state.ts'
-import { isPending, type Unit } from '../view/units.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from './blocks.ts'
 import { counted, type CountTokens } from './estimate.ts'
 
@@ -105,10 +104,6 @@ function lastCut(blocks: readonly Block[], first: number): number {
   return blocks.findLastIndex((block) => block.units.some(isSent))
 }
 
-export const isSent = (unit: Unit): boolean =>
-  unit.type === 'batch'
-    ? !isPending(unit)
-    : unit.completes !== undefined || renderMessage(unit.item.event) !== null
 /** Returns the smallest number from `from` to `to` that fits, or null. All numbers above it must fit too. */
 export const firstFit = (from: number, to: number, fits: (index: number) => boolean): number | null =>
   from > to || !fits(to) ? null : firstIndex(from, to, fits)

@@ -38,7 +38,7 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
 export function explainPrefix(previous: object, next: object): PrefixChange | null {
   const [before, now] = [requestFields(previous), requestFields(next)]
   for (const [field, position] of FRONT) {
-    const path = difference(unmarked(before[field] ?? null), unmarked(now[field] ?? null))
+    const path = difference(before[field] ?? null, now[field] ?? null)
     if (path !== null) return { in: position, path }
   }
   const [was, is] = [before, now].map(messagesIn) as [readonly unknown[], readonly unknown[]]
@@ -59,17 +59,7 @@ function requestFields(request: object): RequestFields {
 
 const messagesIn = ({ messages, input, contents }: RequestFields): readonly unknown[] => {
   const list: unknown = messages ?? input ?? contents
-  return Array.isArray(list) ? list.map(withUnmarkedContent) : []
-}
-
-/** Returns a list without Converse's cache marks, which are blocks of their own. */
-const unmarked = (value: unknown): unknown =>
-  Array.isArray(value) ? value.filter((block) => !(isObject(block) && isObject(block['cachePoint']))) : value
-
-function withUnmarkedContent(message: unknown): unknown {
-  const content: unknown = isObject(message) ? message['content'] : null
-  const isMarked = Array.isArray(content) && content.some((block) => isObject(block) && 'cachePoint' in block)
-  return isMarked ? { ...(message as object), content: unmarked(content) } : message
+  return Array.isArray(list) ? list : []
 }
 
 /**
@@ -81,7 +71,7 @@ function grown(was: unknown, is: unknown): string | null {
   const key = 'parts' in was ? 'parts' : 'content'
   const [before, now] = [was[key], is[key]]
   if (!Array.isArray(before) || !Array.isArray(now)) return difference(was, is)
-  return difference(was, { ...is, [key]: now.slice(0, before.length) })
+  return difference(was, { ...is, [key]: unmarked(now).slice(0, unmarked(before).length) })
 }
 
 /** Matches the path segments of tools, system parts, messages and blocks. Others, such as `input`, lead into data. */
@@ -93,6 +83,10 @@ const MARKS: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_break
 /** Whether a mark's name at a path is a cache mark. In arguments or a schema it is data for the model. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
 
+/** Returns a list without Converse's cache marks, which are blocks of their own. */
+const unmarked = (list: readonly unknown[]): readonly unknown[] =>
+  list.filter((block) => !isObject(block) || !('cachePoint' in block))
+
 type Ignores = (path: string, key: string) => boolean
 
 const ignoresMarks: Ignores = (path, key) => MARKS.has(key) && mayBeMarked(path)
@@ -101,8 +95,9 @@ const ignoresMarks: Ignores = (path, key) => MARKS.has(key) && mayBeMarked(path)
 function difference(was: unknown, is: unknown, path = '', ignores = ignoresMarks): string | null {
   if (was === is) return null
   if (Array.isArray(was) && Array.isArray(is)) {
-    for (let index = 0; index < Math.max(was.length, is.length); index += 1) {
-      const inner = difference(was[index], is[index], `${path}[${index}]`, ignores)
+    const [before, now] = mayBeMarked(path) ? [unmarked(was), unmarked(is)] : [was, is]
+    for (let index = 0; index < Math.max(before.length, now.length); index += 1) {
+      const inner = difference(before[index], now[index], `${path}[${index}]`, ignores)
       if (inner !== null) return inner
     }
     return null

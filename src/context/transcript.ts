@@ -71,6 +71,7 @@ function newest(blocks: Iterable<string>, max: number): string {
   const newestFirst: string[] = []
   let length = 0
   for (const block of blocks) {
+    if (!hasText(block)) continue
     newestFirst.push(block)
     length += block.length + 2
     if (length - 2 > max) break
@@ -86,7 +87,7 @@ interface BlockLimits {
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 const RESULT_KINDS = EVENT_KINDS.filter((kind) => KINDS[kind].unit === 'result')
 
-/** Yields the newest block first. @throws `evicted`. */
+/** Yields the newest block first; some are blank. @throws `evicted`. */
 function* transcriptBlocks(state: State, limits: BlockLimits): IterableIterator<string> {
   const callOf = callsEnded(state)
   const { pendingCalls } = state.branch
@@ -112,38 +113,33 @@ function* transcriptBlocks(state: State, limits: BlockLimits): IterableIterator<
     } else if (event.kind === 'MessageEvent') {
       // If a call continues after a message, it is shown before and after the message.
       shownCalls.clear()
-      yield* messageTexts(maskSecrets(event), limits)
+      yield messageText(maskSecrets(event), limits)
     } else if (event.kind === 'ACPToolCallEvent' && !shownCalls.has(event.tool_call_id)) {
       const block = acpBlock(maskSecrets(event))
       if (block === null) continue
       shownCalls.add(event.tool_call_id)
-      yield* some(toolText(block, limits.maxTool))
+      yield toolText(block, limits.maxTool)
     }
   }
 }
 
-function* messageTexts({ source, llm_message, extended_content }: MessageEvent, limits: BlockLimits) {
+function messageText({ source, llm_message, extended_content }: MessageEvent, limits: BlockLimits): string {
   const text = textsOf([...(llm_message.content ?? []), ...(extended_content ?? [])]).join('\n')
   const isSpoken = source === 'user' || source === 'agent'
   const who = !isSpoken ? 'ENVIRONMENT' : llm_message.role === 'user' ? 'USER' : 'ASSISTANT'
-  yield* turn(who, text, limits)
+  return turn(who, text, limits)
 }
 
 /** Yields the newest text first: the call with its result, then the thought that preceded the call. */
 function* callTexts(call: ActionEvent, result: ToolResultEvent | null, limits: BlockLimits) {
   const finish = finishText(call)
-  if (finish === null) yield* some(toolText(callBlock(call, result), limits.maxTool))
-  else yield* turn('AGENT', finish, limits)
-  yield* turn('ASSISTANT', textsOf(call.thought).join('\n'), limits)
+  yield finish === null ? toolText(callBlock(call, result), limits.maxTool) : turn('AGENT', finish, limits)
+  yield turn('ASSISTANT', textsOf(call.thought).join('\n'), limits)
 }
 
-function* turn(who: string, text: string, { maxMessage }: BlockLimits): IterableIterator<string> {
+function turn(who: string, text: string, { maxMessage }: BlockLimits): string {
   const shown = ellipsize(text.trim(), maxMessage)
-  if (hasText(shown)) yield `[${who}]: ${shown}`
-}
-
-function* some(text: string): IterableIterator<string> {
-  if (hasText(text)) yield text
+  return hasText(shown) ? `[${who}]: ${shown}` : ''
 }
 
 function callBlock(call: ActionEvent, result: ToolResultEvent | null): ToolBlock {

@@ -1,9 +1,10 @@
 import { checkNumber, checkOptionNames } from '../event/check-value.ts'
-import { isObject, ownField } from '../event/json.ts'
+import { isObject } from '../event/json.ts'
 import { isOfReply, replyOf } from '../event/reply.ts'
-import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import type { JsonObject } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
 import { amount, finite, type ReplyTokens, tokensIn } from '../messages/reply-usage.ts'
+import { objectOf } from '../messages/text.ts'
 import type { State, StateTree } from '../state/state.ts'
 import { loadedEvent } from '../log/entry.ts'
 
@@ -66,7 +67,7 @@ export function usageCount(): UsageCount {
   return {
     add(event) {
       if (event.kind === 'ConversationStateUpdateEvent' && event.key === 'stats') {
-        const metrics = Object.entries(objectIn(event.value, 'usage_to_metrics'))
+        const metrics = Object.entries(objectOf(objectOf(event.value)['usage_to_metrics']))
         for (const [id, value] of metrics) if (isObject(value)) latest.set(id, value)
         if (metrics.some(([, value]) => isObject(value))) replies.clear()
       }
@@ -177,7 +178,7 @@ const countsFrom = (read: (field: keyof TokenCounts) => number): TokenCounts =>
   Object.fromEntries(COUNTS.map((field) => [field, read(field)])) as unknown as TokenCounts
 
 function modelUsage(metrics: JsonObject): ModelUsage {
-  const usage = objectIn(metrics, 'accumulated_token_usage')
+  const usage = objectOf(metrics['accumulated_token_usage'])
   const name = metrics['model_name']
   return {
     model_name: typeof name === 'string' ? name : null,
@@ -204,9 +205,4 @@ function totalOf(all: readonly ModelUsage[]): Omit<ModelUsage, 'model_name'> {
     all.reduce((total, each) => finite(total + each[field]), 0)
   const context_window = all.reduce((max, each) => Math.max(max, each.context_window), 0)
   return { cost: sum('cost'), ...countsFrom(sum), context_window }
-}
-
-function objectIn(value: JsonValue | undefined, key: string): JsonObject {
-  const inner = isObject(value) ? ownField(value, key) : undefined
-  return isObject(inner) ? inner : {}
 }

@@ -1,9 +1,7 @@
 import type { ActionEvent, Event } from '../event/types.ts'
 import { type Branch, isAnswered } from '../state/branch.ts'
-import { renderMessage } from '../messages/neutral.ts'
-import { isFinish, isFinalReply } from '../state/status.ts'
-import type { MessageUnit, Unit } from '../view/units.ts'
-import type { View } from '../view/view.ts'
+import { lastSent } from '../messages/neutral.ts'
+import { endsTurn } from '../state/status.ts'
 
 /**
  * Whether the turn has ended: no call is pending, no condensation is requested, and the view ends with a final
@@ -15,24 +13,8 @@ export function isTurnOver(branch: Branch): boolean {
 }
 
 export function isReplied(branch: Branch): boolean {
-  const last = lastRendered(branch.view)
+  const last = lastSent(branch.view)
   return last !== undefined && isAnswered(branch) && endsTurn(last)
-}
-
-function lastRendered({ units }: View): Unit | undefined {
-  for (let index = units.length - 1; index >= 0; index -= 1) {
-    const unit = units.get(index)
-    if (unit?.type === 'batch' || (unit !== undefined && isRendered(unit))) return unit
-  }
-  return undefined
-}
-
-const isRendered = (unit: MessageUnit): boolean =>
-  unit.completes !== undefined || renderMessage(unit.item.event) !== null
-
-function endsTurn(unit: Unit): boolean {
-  if (unit.type === 'message') return isFinalReply(unit.item.event)
-  return [...unit.results].some(({ entry }) => isFinish(entry.event))
 }
 
 /**
@@ -40,21 +22,7 @@ function endsTurn(unit: Unit): boolean {
  * prompts and blank messages. O(size of the units).
  */
 export const isBranchEmpty = (branch: Branch): boolean =>
-  branch.lastUserMessage === null && lastRendered(branch.view) === undefined && isAnswered(branch)
-
-/**
- * Whether the branch had a user message, but has no pending call, and in the view only system prompts and
- * environment messages. A run then does not call the model. O(units).
- */
-export function hasNoPrompt(branch: Branch): boolean {
-  if (branch.lastUserMessage === null || !isAnswered(branch)) return false
-  for (const unit of branch.view.units) {
-    if (unit.type !== 'message' || unit.completes !== undefined) return false
-    const { kind, source } = unit.item.event
-    if (kind !== 'SystemPromptEvent' && source !== 'environment') return false
-  }
-  return true
-}
+  branch.lastUserMessage === null && lastSent(branch.view) === undefined && isAnswered(branch)
 
 export const isExecutable = ({ action }: ActionEvent): boolean => (action ?? null) !== null
 

@@ -70,7 +70,7 @@ interface Level {
 }
 
 /** Reports duplicate keys and inexact numbers. For most lines, a pattern and a count of the names exclude both. */
-function lossesOf(text: string, value: object): readonly Issue[] {
+export function lossesOf(text: string, value: object): readonly Issue[] {
   return SUSPECT.test(text) || keysIn(text) !== countKeys(value) ? scan(text) : NO_ISSUES
 }
 
@@ -143,7 +143,7 @@ const TWICE = 'Duplicate key; only the last value is kept.'
 const IMPRECISE_NUMBER =
   'JavaScript cannot represent this number and would write another one. Write it as a string to keep it.'
 
-export function isExact(number: string): boolean {
+function isExact(number: string): boolean {
   const read = Number(number)
   return !Object.is(read, -0) && digitsOf(JSON.stringify(read)) === digitsOf(number)
 }

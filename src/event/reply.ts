@@ -4,7 +4,8 @@
  */
 
 import { isObject } from './json.ts'
-import { type Content, isImagePart, isTextPart, type JsonObject, type JsonValue } from './shapes.ts'
+import type { Content, JsonObject, JsonValue } from './shapes.ts'
+import { isImagePart, isOpenPart, isTextPart } from './shapes.ts'
 import { hasText } from './text.ts'
 import type { ActionEvent, Event, MessageEvent } from './types.ts'
 
@@ -73,13 +74,12 @@ export interface ReplyRecord {
   readonly interrupted?: true
 }
 
-/** Whether a part of a message is output: images, or a text that is not blank. */
-export const isOutputPart = (part: Content): boolean =>
-  isTextPart(part) ? hasText(part.text) : isImagePart(part) && part.image_urls.length > 0
-
 /** Whether a request contains a part: not a blank text, nor an empty list of images. */
 export const isVisible = (part: Content): boolean =>
   isTextPart(part) ? hasText(part.text) : !isImagePart(part) || part.image_urls.length > 0
+
+/** Whether a part of a message is output: images, or a text that is not blank. */
+export const isOutputPart = (part: Content): boolean => !isOpenPart(part) && isVisible(part)
 
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')

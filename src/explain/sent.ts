@@ -43,16 +43,13 @@ export function sentNotes(state: State, subject: Subject, options: SentOptions):
   return [{ code: 'masked', rule: 'D24', law: null, text, ids: [] }]
 }
 
-const overBudget = (text: string): Reason<NoteCode> => {
-  return { code: 'over_budget', rule: 'U8', law: null, text, ids: [] }
-}
+const overBudget = (text: string) => ({ code: 'over_budget', rule: 'U8', law: null, text, ids: [] }) as const
 
 function isMasked(state: State, { entry }: Subject, mask: NonNullable<SentOptions['mask']>): boolean {
   const plain = toMessages(state)
-  const results: number[] = []
-  for (const unit of state.branch.view.units)
-    if (unit.type === 'batch' && !isPending(unit))
-      for (const { entry: one } of unit.results) results.push(one.seq)
+  const results = [...state.branch.view.units].flatMap((unit) =>
+    unit.type === 'batch' && !isPending(unit) ? Array.from(unit.results, (one) => one.entry.seq) : [],
+  )
   const resultIndex = results.indexOf(entry.seq)
   if (resultIndex < 0) return false
   const messageIndex = plain.flatMap(({ role }, index) => (role === 'tool' ? [index] : []))[resultIndex]

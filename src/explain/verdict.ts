@@ -64,23 +64,19 @@ function onPath(state: State, subject: Subject, head: Checkpoint): Verdict {
 }
 
 function inView(unit: Unit, position: UnitPosition): Verdict {
-  const verdict = (reason: Reason<VerdictCode>): Verdict => {
-    return { reason, removedBy: null, position, lateFor: null }
-  }
-  if (unit.type === 'message')
-    return verdict({ code: 'unit', rule: 'U1', law: null, text: 'the view contains it', ids: [] })
+  if (unit.type === 'message') return { ...out('unit', 'U1', null, 'the view contains it'), position }
   const calls = [...unit.calls]
   if (!isPending(unit)) {
     const status =
       calls.length === 1 ? 'its call has its result' : `all ${calls.length} calls have their results`
     const text = `the view contains the batch of its reply: ${status}`
-    return verdict({ code: 'batch', rule: 'U2', law: null, text, ids: [] })
+    return { ...out('batch', 'U2', null, text), position }
   }
   const ended = new Set(Array.from(unit.results, ({ call }) => call.seq))
   const waiting = calls.flatMap(({ seq, id }) => (ended.has(seq) ? [] : [id]))
   const more = waiting.length > 1 ? ` and ${waiting.length - 1} more` : ''
   const text = `its batch waits for the result of the call ${quote(waiting[0] ?? null)}${more}`
-  return verdict({ code: 'pending', rule: 'U4', law: null, text, ids: waiting })
+  return { ...out('pending', 'U4', null, text, waiting), position }
 }
 
 function elsewhere(state: State, subject: Subject): Verdict {

@@ -15,15 +15,14 @@ import { type RequestWriter, watchRequests } from './requests.ts'
 import { callIdOf, type Entry, type EventEntry, isOnPathIn, type LogWarning } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
 import { eachPendingCall, matchResult, openCallOf, type PendingCall } from '../log/open-calls.ts'
-import { renderMessage } from '../messages/neutral.ts'
+import { lastSent } from '../messages/neutral.ts'
 import type { Branch } from '../state/branch.ts'
 import { GRANT_KEYS, granted } from '../state/call-status.ts'
 import { reduce } from '../state/reduce.ts'
 import { branchOf, type Checkpoint, initialState, type State } from '../state/state.ts'
-import { isFinalReply, isFinish, isStatus, STATUSES } from '../state/status.ts'
+import { endsTurn, hasNoPrompt, isStatus, STATUSES } from '../state/status.ts'
 import { resolveCondensation } from '../view/condense.ts'
-import { eventCount, eventsIn, isPending, type Unit, unitEvents } from '../view/units.ts'
-import { type View, viewEventsIn } from '../view/view.ts'
+import { eventCount, eventsIn, isPending, unitEvents } from '../view/units.ts'
 
 /** Options of `checkLog`. */
 export interface CheckOptions {
@@ -284,43 +283,20 @@ function checkFinished({ branch }: State, status: Entry, report: Report): void {
     report('P1', status, `the run finished, although the call ${quote(entry.id)} has no result; ${should}`)
     return
   }
-  const last = lastSent(branch.view)
+  const last = lastSent(branch.view, MAX_BLANK)
   if (last === undefined || endsTurn(last)) return
   const { id, event } = last.type === 'message' ? last.item : { id: null, event: null }
   const early = event === null ? null : (earlyEndOf(event) ?? (isCutOff(event) ? 'cut off' : null))
   if (early !== null) {
     const should = 'a correct server continues, or ends in error'
     report('I7', status, `the run finished, although the last reply ${quote(id)} was ${early}; ${should}`)
-  } else if (event?.kind === 'MessageEvent' && event.source !== 'agent' && isPrompted(branch)) {
+  } else if (event?.kind === 'MessageEvent' && event.source !== 'agent' && !hasNoPrompt(branch)) {
     const should = 'a correct server calls the model again'
     report('I2', status, `the run finished without a reply to the message ${quote(id)}; ${should}`)
   }
 }
 
-/**
- * Whether the view calls for a reply. False if user messages were sent, but the view has only system prompts
- * and events of the environment.
- */
-const isPrompted = ({ view, lastUserMessage }: Branch): boolean =>
-  lastUserMessage === null ||
-  [...viewEventsIn(view)].some(
-    ({ event }) => event.kind !== 'SystemPromptEvent' && event.source !== 'environment',
-  )
-
 const MAX_BLANK = 64
-
-const lastSent = ({ units }: View): Unit | undefined =>
-  units
-    .slice(Math.max(0, units.length - MAX_BLANK))
-    .findLast(
-      (unit) =>
-        unit.type === 'batch' || unit.completes !== undefined || renderMessage(unit.item.event) !== null,
-    )
-
-const endsTurn = (unit: Unit): boolean =>
-  unit.type === 'message'
-    ? isFinalReply(unit.item.event)
-    : [...unit.results].some(({ entry }) => isFinish(entry.event))
 
 /** Maximum number of pending calls checked for one event, so that the check stays linear. */
 const MAX_PENDING = 64

@@ -45,20 +45,16 @@ function quarantinedFrom(item: unknown): Quarantined | null {
 }
 
 function issuesFrom(list: unknown): readonly Issue[] | null {
-  if (!Array.isArray(list)) return null
-  const issues: Issue[] = []
-  for (const item of list as readonly unknown[]) {
-    if (!isRecord(item)) return null
-    const { loc, msg, type, ...more } = item
-    const path = Array.isArray(loc) ? copyJson(loc).value : null
-    if (!isPath(path) || typeof msg !== 'string' || typeof type !== 'string') return null
-    issues.push({ loc: path, msg, type, ...more })
-  }
-  return issues
+  const { value } = copyJson(list)
+  return Array.isArray(value) && value.every(isIssue) ? value : null
 }
 
-const isPath = (value: unknown): value is Issue['loc'] =>
-  Array.isArray(value) && value.every((step) => typeof step === 'string' || typeof step === 'number')
+const isIssue = (item: unknown): boolean =>
+  isRecord(item) &&
+  typeof item['msg'] === 'string' &&
+  typeof item['type'] === 'string' &&
+  Array.isArray(item['loc']) &&
+  item['loc'].every((step) => typeof step === 'string' || typeof step === 'number')
 
 /** Types of warnings that break law E8; all other warnings break E7. */
 const LOSSES: ReadonlySet<string> = new Set(['number_changed', 'duplicate_key'])
@@ -68,12 +64,10 @@ export function reportWarnings(
   entry: Parameters<Report>[1],
   report: Report,
 ): void {
-  for (const { loc, msg, type } of warnings)
-    report(
-      LOSSES.has(type) ? 'E8' : 'E7',
-      entry,
-      `${loc.join('.') || 'the event'}: ${msg.replace(/\.$/, '')}`,
-    )
+  for (const { loc, msg, type } of warnings) {
+    const law = LOSSES.has(type) ? 'E8' : 'E7'
+    report(law, entry, `${loc.join('.') || 'the event'}: ${msg.replace(/\.$/, '')}`)
+  }
 }
 
 /** A place where a log breaks a law. */

@@ -7,6 +7,7 @@ import { hasText, quote } from '../event/text.ts'
 import type { ActionEvent, Event, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
 import { isPending, type Unit, type ViewItem } from '../view/units.ts'
+import type { View } from '../view/view.ts'
 import {
   type AssistantMessage,
   type MessageOptions,
@@ -39,6 +40,21 @@ export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMess
 /** Whether a message has only the record of a reply that failed or broke off, such as its token counts. */
 export const isOnlyRecord = (event: Event): boolean =>
   /failed|broken_off/.test(earlyEndOf(event) ?? '') && event.kind === 'MessageEvent' && !renderMessage(event)
+
+/** Whether a request contains a unit of the view. */
+export const isSent = (unit: Unit): boolean =>
+  unit.type === 'batch'
+    ? !isPending(unit)
+    : unit.completes !== undefined || renderMessage(unit.item.event) !== null
+
+/** Returns the last unit that requests contain, or a later pending batch. Reads at most `max` units. */
+export function lastSent({ units }: View, max = Infinity): Unit | undefined {
+  for (let index = units.length - 1; index >= Math.max(0, units.length - max); index -= 1) {
+    const unit = units.get(index)
+    if (unit !== undefined && (unit.type === 'batch' || isSent(unit))) return unit
+  }
+  return undefined
+}
 
 export const hasContent = (content: readonly Content[]): boolean => content.some(isVisible)
 

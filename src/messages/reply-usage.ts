@@ -207,8 +207,7 @@ const isText = (modality?: JsonValue): boolean => typeof modality === 'string' &
 
 const NOTHING: JsonObject = Object.freeze({})
 
-export const amount = (value: JsonValue | undefined): number =>
-  typeof value === 'number' && value > 0 ? finite(value) : 0
+export const amount = (value: unknown): number => (typeof value === 'number' && value > 0 ? finite(value) : 0)
 
 /** Limits hostile sums to numbers that JSON can represent. */
 export const finite = (value: number): number => Math.min(value, Number.MAX_VALUE)

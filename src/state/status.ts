@@ -4,6 +4,7 @@ import { isEarlyEnd, isOutputPart, replyOf } from '../event/reply.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { hasResponse, type Log } from '../log/log.ts'
 import type { PendingCall } from '../log/open-calls.ts'
+import type { Unit } from '../view/units.ts'
 import { type Branch, isAnswered } from './branch.ts'
 
 /** The status of a conversation. */
@@ -49,6 +50,25 @@ export function isFinalReply(event: Event): boolean {
 
 export const isFinish = (event: Event): boolean =>
   event.kind === 'ObservationEvent' && event.tool_name === 'finish' && event.observation.is_error !== true
+
+export const endsTurn = (unit: Unit): boolean =>
+  unit.type === 'message'
+    ? isFinalReply(unit.item.event)
+    : [...unit.results].some(({ entry }) => isFinish(entry.event))
+
+/**
+ * Whether the branch had a user message, but has no pending call, and in the view only system prompts and
+ * environment messages. A run then does not call the model. O(units).
+ */
+export function hasNoPrompt(branch: Branch): boolean {
+  if (branch.lastUserMessage === null || !isAnswered(branch)) return false
+  for (const unit of branch.view.units) {
+    if (unit.type !== 'message' || unit.completes !== undefined) return false
+    const { kind, source } = unit.item.event
+    if (kind !== 'SystemPromptEvent' && source !== 'environment') return false
+  }
+  return true
+}
 
 export interface StatusStep {
   readonly event: Event

@@ -2,7 +2,7 @@ import { checkOptionNames } from '../event/check-value.ts'
 import { isObject, parseJson } from '../event/json.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { factsOf, type ReplaySubject } from './replay.ts'
-import { jsonForm } from './text-of.ts'
+import { plain } from './text-of.ts'
 
 /** Storage of recordings, for example files. */
 export interface GoldenFiles {
@@ -133,8 +133,7 @@ function linesOf(text: string, name: string): readonly Line[] {
 
 function leavesOf(value: unknown): ReadonlyMap<string, string> {
   const leaves = new Map<string, string>()
-  const text = JSON.stringify(value, (_, inner: unknown) => jsonForm(inner)) ?? 'null'
-  const remaining: [string, unknown][] = [['$', JSON.parse(text)]]
+  const remaining: [string, unknown][] = [['$', plain(value)]]
   for (let next = remaining.pop(); next !== undefined; next = remaining.pop()) {
     const [path, inner] = next
     const entries = typeof inner === 'object' && inner !== null ? Object.entries(inner) : []

@@ -5,7 +5,7 @@ import { ROOT } from '../event/ids.ts'
 import { completionMessage, PROGRESS_KEY, WORKING } from '../event/completion.ts'
 import { earlyEndOf, type ReplyRecord } from '../event/reply.ts'
 import type { Action, Content, JsonObject, ThinkingBlock } from '../event/shapes.ts'
-import { type Entry, type EventEntry, kindOf } from '../log/entry.ts'
+import type { Entry, EventEntry } from '../log/entry.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
 import { listWorkingCalls } from '../state/read.ts'
 import { reduce } from '../state/reduce.ts'
@@ -99,7 +99,7 @@ class Server {
           kind: 'ConversationErrorEvent',
           source: 'environment',
           code: 'Timeout',
-          detail: 'the model did not answer',
+          detail: 'no reply',
         })
         this.#setStatus('error')
     }
@@ -334,10 +334,8 @@ class Server {
   #condense({ from, to, summary, requested }: Do<'condense'>): void {
     const { view } = this.#state.branch
     const points = cutPointsIn(view).filter((point) => point > 0)
-    const picked = [from, to]
-      .map((n) => points[n % Math.max(1, points.length)] ?? 0)
-      .toSorted((a, b) => a - b)
-    const [start = 0, end = 0] = picked
+    const picked = [from, to].map((n) => points[n % Math.max(1, points.length)] ?? 0)
+    const [start, end] = [Math.min(...picked), Math.max(...picked)]
     const ids = [...viewEventsIn(view)].slice(start, end).map((item) => item.id)
     if (start === 0 || this.#isGoneOnWith(new Set(ids))) return
     if (requested) this.#write({ kind: 'CondensationRequest' })
@@ -360,16 +358,11 @@ class Server {
   }
 
   #go({ back }: Do<'go'>): void {
-    const places: Entry[] = [...this.#state.log.entries].filter(
-      (entry) => kindOf(entry) !== 'ConversationStateUpdateEvent',
-    )
+    const places: Entry[] = [...this.#state.log.entries].filter(({ canBeHead }) => canBeHead)
     const target = back === null ? null : places.at(-1 - (back % Math.max(1, places.length)))
     if (target === undefined) return
-    this.#write({
-      kind: 'ConversationStateUpdateEvent',
-      key: 'leaf_event_id',
-      value: target === null ? null : target.id,
-    })
+    const value = target?.id ?? null
+    this.#write({ kind: 'ConversationStateUpdateEvent', key: 'leaf_event_id', value })
   }
 }
 

@@ -254,7 +254,7 @@ describe('redaction of quarantined lines', () => {
     ['no secret', 'no secret'],
     [
       `{"kind":"FutureEvent","ns":1764412345123456789,"x":[-0, 1e400],"note":"${S}"}`,
-      `{"kind":"FutureEvent","ns":1764412345123456789,"x":[-0,1e400],"note":"${MASK}"}`,
+      `{"kind":"FutureEvent","ns":1764412345123456789,"x":[-0, 1e400],"note":"${MASK}"}`,
     ],
   ])('stores %s as %s', (line, raw) => {
     const { fact } = loadLine(line)

@@ -3,9 +3,9 @@ import { decodeEvent } from '../../event/decode.ts'
 import { copyJson } from '../../event/freeze.ts'
 import { deriveEventId } from '../../event/ids.ts'
 import type { Issue } from '../../event/issues.ts'
-import { eachJsonToken, isObject, parseJson, setOwn } from '../../event/json.ts'
+import { isObject, parseJson, setOwn } from '../../event/json.ts'
 import { BUILT_IN_TOOLS, type EventKind } from '../../event/kinds.ts'
-import { isExact } from '../../event/load.ts'
+import { lossesOf } from '../../event/load.ts'
 import { type Fact, isQuarantined, type Quarantined } from '../../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
@@ -397,26 +397,11 @@ function redactLine(line: Quarantined, rules: RedactionRules): Quarantined {
 
 /** Masks a quarantined line. It may be an event in a later format, so JSON is redacted as an event. */
 function redactRaw(raw: string, rules: RedactionRules): string {
-  const { value: body, issues } = copyJson(parseJson(withInexactAsText(raw)))
-  // JSON that is nested too deeply cannot be walked.
-  if (issues.length > 0 || !isObject(body)) return redactText(raw, rules)
+  const { value: body, issues } = copyJson(parseJson(raw))
+  // JSON that is nested too deeply cannot be walked, and parsing may change numbers.
+  if (issues.length > 0 || !isObject(body) || lossesOf(raw, body).length > 0) return redactText(raw, rules)
   const redacted = redactBody(body, { rules, unchanged: NO_PATHS })
-  return redacted === body ? raw : JSON.stringify(redacted).replaceAll(INEXACT, '$1')
-}
-
-/** Matches a number as `withInexactAsText` writes it. */
-const INEXACT = /"number:\\u0000(-?\d[\d.eE+-]*)"/g
-
-/** Makes texts of the numbers that JSON parsing would change. */
-function withInexactAsText(raw: string): string {
-  let out = ''
-  let last = 0
-  eachJsonToken(raw, (token, index) => {
-    if (!/^[-\d]/.test(token) || isExact(token)) return
-    out += raw.slice(last, index) + JSON.stringify(`number:\0${token}`)
-    last = index + token.length
-  })
-  return out + raw.slice(last)
+  return redacted === body ? raw : JSON.stringify(redacted)
 }
 
 /** The fields of a reply that are sent back to the model. */

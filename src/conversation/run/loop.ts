@@ -8,6 +8,7 @@ import { AFTER_FINISH, NO_RESULT } from '../../messages/phrases.ts'
 import { type Branch, isAnswered } from '../../state/branch.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
+import { hasNoPrompt } from '../../state/status.ts'
 import type { Store } from '../../store/contract/store.ts'
 import {
   callsOfRun,
@@ -26,7 +27,7 @@ import {
 import { onAbort } from '../async.ts'
 import { WORK_TTL, workExpiresAt } from '../background.ts'
 import type { Decision, Replica } from '../replica.ts'
-import { hasNoPrompt, isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
+import { isBranchEmpty, isReplied, isTurnOver } from '../turn.ts'
 import { callStep, messageText } from './call-step.ts'
 import { condense, CONDENSATION_REFUSED, requestIf } from './condense.ts'
 import { add, readReplica, mustStop, type RunContext, unstarted, useBodies, withBodies } from './context.ts'

@@ -1,14 +1,13 @@
 import type { State } from '../../state/state.ts'
 import { eventCount, isDerived, isNoReply, isPending, stretchStarts, type Unit } from '../../view/units.ts'
 import type { View } from '../../view/view.ts'
-import { isSent } from '../../context/budget.ts'
 import { fixedUnits } from '../../context/blocks.ts'
 import { estimateTokens } from '../../context/estimate.ts'
 import { batchMessages } from '../../messages/results.ts'
 import { memoize } from '../../messages/digest.ts'
 import type { SystemPromptEvent } from '../../event/types.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
-import { renderMessage } from '../../messages/neutral.ts'
+import { isSent, renderMessage } from '../../messages/neutral.ts'
 
 export interface Reading {
   readonly state: State

@@ -1,11 +1,12 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import { isLostTwice } from '../../conversation/run/plan-calls.ts'
-import { hasNoPrompt, isTurnOver } from '../../conversation/turn.ts'
+import { isTurnOver } from '../../conversation/turn.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { findEventIn } from '../../log/log.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
+import { hasNoPrompt } from '../../state/status.ts'
 import type { Store } from '../../store/contract/store.ts'
 
 export function hasUnfinishedRun(state: State): boolean {
