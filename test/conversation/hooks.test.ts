@@ -219,6 +219,10 @@ describe('a failing hook', () => {
     [{ hookSpecificOutput: { permissionDecision: 'deny' } }, 'hookSpecificOutput'],
     [{ block: true }, 'blocked'],
     [{ blocked: 'yes' }, 'blocked'],
+    [false, 'result'],
+    [true, 'result'],
+    [[{ blocked: true }], 'Unknown option "0"'],
+    [{ additionalContext: { text: 'no' } }, 'additionalContext'],
   ])('blocks nothing, and names the wrong field, if it returns %j', async (outcome, field) => {
     const { event, blocked } = await eventFor(outcome)
     expect(blocked).toBeNull()

@@ -99,10 +99,14 @@ async function runHook(
   }
 }
 
-/** Rejects a value such as `{ decision: 'block' }`, which would silently block nothing. */
+/** Rejects a value such as `false` or `{ decision: 'block' }`, which would silently block nothing. */
 function checkOutcome(outcome: HookOutcome): HookOutcome {
   // A failing hook blocks nothing, so an unknown field must not cancel a block.
+  if (typeof outcome === 'boolean')
+    invalidArgument('result', 'must be an object, such as { blocked: true }, or undefined')
   if (typeof outcome !== 'object' || outcome.blocked === true) return outcome
+  if (typeof (outcome.additionalContext ?? '') !== 'string')
+    invalidArgument('additionalContext', 'must be a string')
   checkOptionNames(outcome, 'blocked reason additionalContext success exitCode stdout stderr error')
   checkBoolean('blocked', outcome.blocked, invalidArgument)
   return outcome

@@ -73,16 +73,11 @@ function callHooks(
 async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const moment = { event_type: 'UserPromptSubmit', message: messageText(event), message_id: id } as const
   const { events, blocked, context } = await callHooks(run, moment)
-  await add(run, () => [...events, ...(blocked === null ? context.map(contextMessage) : [blockOf(id)])])
+  const ids = { llm_response_id: `hook-${id}`, forgotten_event_ids: [id] }
+  const block: Event = { kind: 'Condensation', source: 'environment', ...ids }
+  await add(run, () => [...events, ...(blocked === null ? context.map(contextMessage) : [block])])
   run.promptedTo = seq + 1
 }
-
-const blockOf = (id: string): Event => ({
-  kind: 'Condensation',
-  source: 'environment',
-  llm_response_id: `hook-${id}`,
-  forgotten_event_ids: [id],
-})
 
 /** Lists users' messages on HEAD's branch. Skips evicted messages, which are in no view. */
 function promptsFrom({ log }: State, from: number): Prompt[] {
