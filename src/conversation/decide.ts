@@ -148,6 +148,10 @@ export function decideReject(
   return settled ? [...events, statusUpdate('idle')] : events
 }
 
+/** Whether a call has started and a run may be executing it, so that its own result follows. */
+export const isExecuting = ({ header: { status, callStatuses } }: State, actionId: string): boolean =>
+  (status === 'running' || status === 'paused') && granted(callStatuses, 'started').has(actionId)
+
 export const rejection = (
   { id: action_id, event: { tool_name, tool_call_id } }: EventEntry<ActionEvent>,
   rejection_reason: string,

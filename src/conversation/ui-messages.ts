@@ -17,7 +17,7 @@ import { checkOptionNames, invalidArgument } from '../event/check-value.ts'
 import { eventResponse } from './async.ts'
 import { appendDecided, type Conversation } from './conversation.ts'
 import type { RunOptions } from './run/options.ts'
-import { decideApprove, decideEdit, decideReject, openCallsOf } from './decide.ts'
+import { decideApprove, decideEdit, decideReject, isExecuting, openCallsOf } from './decide.ts'
 import { keyedId } from '../event/ids.ts'
 import { isExecutable } from './turn.ts'
 import { isOfReply } from '../event/reply.ts'
@@ -431,9 +431,10 @@ function decisionsIn(
     if (call === undefined) continue
     if (isObject(approval) && partState === 'approval-responded') {
       const { approved, reason } = approval
-      if (approved !== true)
+      // A call that is being executed gets its own result.
+      if (approved !== true && !isExecuting(current, call.id))
         add(decideReject(current, [call.id], typeof reason === 'string' ? reason : undefined))
-      else if (isExecutable(call.event)) add(decideApprove(current, [call.id]))
+      else if (approved === true && isExecutable(call.event)) add(decideApprove(current, [call.id]))
       continue
     }
     const result = pageTools.includes(call.event.tool_name) ? pageResult(call, part) : null

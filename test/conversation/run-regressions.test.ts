@@ -2,7 +2,9 @@
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { receiveUIMessages } from '../../src/conversation/ui-messages.ts'
 import type { Hook } from '../../src/conversation/run/hooks.ts'
+import { checkLog } from '../../src/laws/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { call, gate, logOf, result, says, script, startConversation, status } from './script.ts'
 import { wrapStore } from './stores.ts'
@@ -253,4 +255,33 @@ describe('pauses and calls (I3, P6, P7)', () => {
     expect(executed).toEqual([])
     expect(requests).toHaveLength(2)
   })
+})
+
+describe('a call that is being executed (P4)', () => {
+  it.each(['running', 'paused'])(
+    'is not rejected by a late decision of a page while the status is %s',
+    async (when) => {
+      const { engine, conversation } = await startConversation()
+      const { reached, open, pass } = gate()
+      const { step } = script([[call('a'), call('b')], [says('Done.')]], async function* ({ approved }) {
+        await pass()
+        yield approved.map(result)
+      })
+      const run = conversation.run(step)
+      await reached
+      if (when === 'paused') await conversation.pause()
+      // A page may post its user's decision late.
+      const approval = { id: 'b', approved: false }
+      const part = { type: 'tool-work', toolCallId: 'b', state: 'approval-responded', input: {}, approval }
+      await receiveUIMessages(conversation, { messages: [{ id: 'm', role: 'assistant', parts: [part] }] })
+      open()
+      await run
+      const { log } = await conversation.state()
+      const facts = [...log.entries].flatMap(({ event }) => event ?? [])
+      expect(facts.filter(({ kind }) => kind === 'ObservationEvent')).toHaveLength(2)
+      expect(facts.filter(({ kind }) => kind === 'UserRejectObservation')).toEqual([])
+      expect(checkLog(facts)).toEqual([])
+      await engine.close()
+    },
+  )
 })

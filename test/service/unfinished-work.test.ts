@@ -5,7 +5,8 @@ import { ColloquyError } from '../../src/event/errors.ts'
 import { scriptedAgent } from './scripted-agent.ts'
 import { createService } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { says } from '../conversation/script.ts'
+import { checkLog } from '../../src/laws/index.ts'
+import { call, gate, result, says, script } from '../conversation/script.ts'
 import { wrapStore } from '../conversation/stores.ts'
 
 it('a second run request runs the message, whenever the first request ends', async () => {
@@ -60,6 +61,33 @@ it('a run request during the run of another process gets 409', async () => {
     await service.runs.settle()
     await engine.close()
   }
+})
+
+it('a call that is being executed cannot be rejected, so it gets one result', async () => {
+  const engine = createEngine({ store: memoryStore() })
+  const { reached, open, pass } = gate()
+  const { step } = script([[call('a'), call('b')]], async function* ({ approved }) {
+    await pass()
+    yield approved.map(result)
+  })
+  const service = createService({ engine, agent: () => step })
+  const conversation = await engine.create()
+  await conversation.sendMessage('One')
+  const post = async (path: string, body: object = {}): Promise<number> => {
+    const url = `http://localhost/api/conversations/${conversation.id}/${path}`
+    const request = new Request(url, { method: 'POST', body: JSON.stringify(body) })
+    return (await service.fetch(request)).status
+  }
+  expect(await post('run')).toBe(200)
+  await reached
+  expect(await post('events/reject', { action_ids: ['b'] })).toBe(409)
+  open()
+  await service.runs.settle()
+  const { log } = await conversation.state()
+  const facts = [...log.entries].flatMap(({ event }) => event ?? [])
+  expect(facts.filter(({ kind }) => kind === 'ObservationEvent')).toHaveLength(2)
+  expect(checkLog(facts)).toEqual([])
+  await engine.close()
 })
 
 it('a lost run without an agent ends in error, and its lease is released', async () => {

@@ -1,5 +1,5 @@
 import type { Conversation } from '../../conversation/conversation.ts'
-import { decideApprove, decideReject, openCallsOf } from '../../conversation/decide.ts'
+import { decideApprove, decideReject, isExecuting, openCallsOf } from '../../conversation/decide.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import { loadedEvent } from '../../log/entry.ts'
@@ -169,7 +169,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     async work({ conversation }, { action_ids, reason }) {
       const rejected = await conversation.read(({ log }) => rejectedSince(log, action_ids))
       const open = action_ids.filter((id) => !rejected.has(id))
-      if (open.length > 0) await conversation.reject(open, reason)
+      if (open.length > 0) await appendDecision(conversation, (state) => reject(state, open, reason))
     },
   }),
   operation('post /api/conversations/{conversation_id}/events', {
@@ -213,6 +213,15 @@ function approveAll(state: State): readonly Event[] {
 
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
+
+function reject(state: State, actionIds: readonly string[], reason: string | undefined): readonly Event[] {
+  const executing = actionIds.find((id) => isExecuting(state, id))
+  if (executing === undefined) return decideReject(state, actionIds, reason)
+  throw new HttpProblem(
+    409,
+    `Call ${JSON.stringify(executing)} is being executed. Interrupt the conversation.`,
+  )
+}
 
 /** Returns the ids of calls rejected since the earliest call in `actionIds`. @throws ColloquyError `evicted`. */
 function rejectedSince(log: Log, actionIds: readonly string[]): ReadonlySet<string> {
