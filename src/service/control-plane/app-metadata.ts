@@ -26,11 +26,6 @@ export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMe
   return isObject(stored) ? { ...NO_METADATA, ...(stored as Partial<AppMetadata>) } : NO_METADATA
 }
 
-export function repositoryOf(record: Pick<ConversationRecord, 'metadata'>): Partial<AppMetadata> {
-  const { selected_repository, selected_branch, git_provider } = appOf(record)
-  return { selected_repository, selected_branch, git_provider }
-}
-
 /** Returns the metadata in a start request. A field that is null or missing has the value of the parent, or none. */
 export const appFieldsIn = (request: JsonObject): Partial<AppMetadata> =>
   withoutNulls(Object.fromEntries(Object.keys(NO_METADATA).map((name) => [name, request[name]])))

@@ -134,10 +134,8 @@ async function findTasks(
 
 async function countTasks(plane: ControlPlane, filter: StartFilter, exact: boolean): Promise<Count> {
   const { conversation_id__eq: id, created_at__gte: since } = filter
-  if (id === null)
-    return plane.tasks.records.count(since === null ? {} : { by: 'created_at', from: atLeast(since) }, {
-      exact,
-    })
+  const created = since === null ? {} : { by: 'created_at', from: atLeast(since) }
+  if (id === null) return plane.tasks.records.count(created, { exact })
   const order = { by: 'created_at', descending: false } as const
   const { items } = await findTasks(plane, filter, order, { cursor: null, limit: 1 })
   return { count: items.length, more: false }

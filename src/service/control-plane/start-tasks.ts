@@ -6,7 +6,7 @@ import { hasCode } from '../../event/errors.ts'
 import { isLegalId, keyedId } from '../../event/ids.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ControlPlaneContext } from './app-conversations.ts'
-import { appFieldsIn, type AppMetadata, appOf, repositoryOf, withApp } from './app-metadata.ts'
+import { appFieldsIn, type AppMetadata, appOf, withApp } from './app-metadata.ts'
 import { newId } from './sandboxes.ts'
 import { isUnknown, type Lifecycle, sendOnce } from '../conversations/conversations.ts'
 import {
@@ -146,7 +146,8 @@ async function make(
 
 function appFor(task: StoredTask, parent: ConversationRecord | null): Partial<AppMetadata> {
   const { sandbox_id, id: start_task_id } = task
-  const inherited = parent === null ? {} : repositoryOf(parent)
+  const { selected_repository, selected_branch, git_provider } = appOf(parent ?? { metadata: {} })
+  const inherited = { selected_repository, selected_branch, git_provider }
   return { ...inherited, ...appFieldsIn(task.request), sandbox_id, start_task_id }
 }
 

@@ -27,8 +27,8 @@ interface WatchedConversation {
 /** Whether the completion at a position can start a run. On a branch without HEAD, it concerns no run. */
 export const canRunAfterCompletion = ({ header: { status }, log }: State, seq: number): boolean => {
   const completion = log.entries.get(seq)
-  const isOnBranch = completion !== undefined && isOnPathIn(completion, log.head)
-  return isOnBranch && (status === 'idle' || status === 'running')
+  if (completion === undefined || !isOnPathIn(completion, log.head)) return false
+  return status === 'idle' || status === 'running'
 }
 
 interface LostRunsParts {

@@ -49,6 +49,7 @@ const LIMITS = {
 export type SocketLimits = typeof LIMITS
 
 const MAX_MISSED = 2
+const REVOKED = [CLOSE.unauthorized, 'The key is no longer valid'] as const
 /** Milliseconds in which a client without a key must complete the close of its socket. */
 const SHORT_GRACE = 1_000
 
@@ -151,12 +152,8 @@ class Connection {
     }
     this.#access = access
     this.#inbox.open()
-    this.#unwatch = keys.watch(access, () => this.#lock())
+    this.#unwatch = keys.watch(access, () => this.close(...REVOKED))
     return true
-  }
-
-  #lock(): void {
-    this.close(CLOSE.unauthorized, 'The key is no longer valid')
   }
 
   async #readKey(org: string | null): Promise<Access | null> {
@@ -192,7 +189,8 @@ class Connection {
       const frame = await this.#inbox.next()
       if (frame === null) return
       try {
-        if (!(await this.#isAuthorized())) return this.#lock()
+        if (this.#access === null || !(await this.#parts.keys.isGood(this.#access)))
+          return this.close(...REVOKED)
         const failure =
           frame.text === null
             ? invalidFrame('Binary frames are not supported. Send JSON as text.')
@@ -202,10 +200,6 @@ class Connection {
         this.#report(this.#describe(error))
       }
     }
-  }
-
-  async #isAuthorized(): Promise<boolean> {
-    return this.#access !== null && (await this.#parts.keys.isGood(this.#access))
   }
 
   #report(failure: FailureText): void {
