@@ -73,6 +73,23 @@ it('a text is found by itself in quotes, by each word, and by any CJK substring'
   )
 })
 
+it.each([
+  '日本語テキスト𠮷野家',
+  '한국어문장검색',
+  'ภาษาไทยค้นหาข้อความ',
+  'ສະບາຍດີພາສາລາວ',
+  'ភាសាខ្មែរស្វែងរក',
+  'မြန်မာဘာသာစကားလုံး',
+])('any part of %s, in letters, finds it', (sentence) => {
+  const line = lineOf(`a ${sentence} b`)
+  const letters = [...new Intl.Segmenter().segment(sentence)].map(({ segment }) => segment)
+  for (let from = 0; from < letters.length; from += 1)
+    for (let to = from + 1; to <= letters.length; to += 1) {
+      const part = letters.slice(from, to).join('')
+      expect(finds(line, part), part).toBe(true)
+    }
+})
+
 it('`tokensFor` returns exactly the tokens that the query matches', () => {
   let matches = 0
   const plain = fc

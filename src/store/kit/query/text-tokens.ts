@@ -30,8 +30,11 @@ const PIECES = new RegExp(
   'gu',
 )
 
-const LETTERS =
-  /[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|[^\p{M}\uff9e\uff9f][\p{M}\uff9e\uff9f]*|[\p{M}\uff9e\uff9f]+/gu
+/** A combining mark, or a mark of half-width kana. Some Burmese vowels are letters for readers, and so are not marks here. */
+const MARK =
+  '(?:(?![\\u102b\\u102c\\u1038\\u1062-\\u1064\\u1067-\\u106d\\u1083\\u1087-\\u108c\\u108f\\u109a-\\u109c\\uaa7b\\uaa7d])[\\p{M}\\uff9e\\uff9f])'
+
+const LETTERS = new RegExp(`[\\u1100-\\u115f][\\u1160-\\u11a7]?[\\u11a8-\\u11ff]?|[^]${MARK}*`, 'gu')
 
 /** Matches word borders in an identifier. Looks ahead first: looking back from each combining mark is quadratic. */
 const WORD_BORDER = /_+|(?=\p{Lu})(?<=[\p{Ll}\p{N}]\p{M}*)|(?=\p{Lu}\p{M}*\p{Ll})(?<=\p{Lu}\p{M}*)/u
