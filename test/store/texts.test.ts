@@ -43,6 +43,47 @@ it.each([
   await store.close()
 })
 
+const messageAt = (id: string, millis: number, text: string): Event => ({
+  ...message(id, text),
+  timestamp: new Date(millis).toISOString(),
+})
+
+/** Reads all pages by rank, and appends older events after the first page. */
+async function findsRankedHitsOnce(store: Store): Promise<void> {
+  await store.createConversation({ id: 'c' })
+  // The oldest events are the best matches, so they are on the first page.
+  const old = Array.from({ length: MAX_RANKED + 50 }, (_, n) =>
+    messageAt(`m${n}`, n, n < 100 ? 'word for word' : 'word'),
+  )
+  await store.append('c', old)
+  const ids: string[] = []
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await store.searchText({
+      query: 'word',
+      order: 'rank',
+      limit: 100,
+      ...(cursor && { cursor }),
+    })
+    ids.push(...page.items.map(({ id }) => id))
+    cursor = page.cursor
+    if (ids.length === 100)
+      await store.append(
+        'c',
+        Array.from({ length: 60 }, (_, n) => messageAt(`new${n}`, 500, 'word')),
+      )
+  }
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(old.filter(({ id = '' }) => !ids.includes(id))).toEqual([])
+  await store.close()
+}
+
+it.each([
+  ['memory', () => memoryStore({ fullText: true })],
+  ['SQLite', () => sqliteStore({ file: ':memory:', fullText: true })],
+] as const)('the %s store repeats and skips no ranked hit when older events are appended', (_, make) =>
+  findsRankedHitsOnce(make()),
+)
+
 for (const driver of DRIVERS)
   describe(`text search in the SQLite store with ${driver}`, () => {
     const { open, reopen } = opener(driver, FILES, { fullText: true })
@@ -65,6 +106,9 @@ describe('text search in the PostgreSQL store', () => {
   const stores = postgresOpener(SCHEMAS, () => ({ client: pool, pollInterval: 200, fullText: true }))
   for (const { name, run } of storeConformance({ name: 'postgres', fullText: true, parts, ...stores }))
     it(name, run)
+
+  it('repeats and skips no ranked hit when older events are appended', async () =>
+    findsRankedHitsOnce(postgresStore({ client: pool, schema: await SCHEMAS.acquire(), fullText: true })))
 
   it('indexes an existing database, and uses the index', async () => {
     const schema = await SCHEMAS.acquire()

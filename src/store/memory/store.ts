@@ -6,7 +6,7 @@ import { FOLLOWERS, SHARDS } from '../contract/feed.ts'
 import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items } from '../contract/items.ts'
 import { type Count, type CountOptions, MAX_COUNTED, type Page, type StoredEvent } from '../contract/query.ts'
 import type { AppendResult, DisposableStore } from '../contract/store.ts'
-import { MAX_RANKED, type TextPage, type TextQuery, type TextRole } from '../contract/text.ts'
+import type { TextPage, TextQuery, TextRole } from '../contract/text.ts'
 import type { PlacedEvent } from '../kit/append/decide-append.ts'
 import { checkRange, textContent } from '../kit/blobs.ts'
 import type { CheckedFeedQuery, FeedRow } from '../kit/feed.ts'
@@ -97,8 +97,8 @@ class MemoryTexts {
         return below(position, count)
       },
       // oxlint-disable-next-line require-yield
-      *ranked({ top, bottom, after }, count) {
-        const hits = below(top === null ? null : top + 1n, MAX_RANKED).filter(
+      *ranked({ top, bottom, after }, count, maximum) {
+        const hits = below(top === null ? null : top + 1n, maximum).filter(
           ({ position }) => bottom === null || position >= bottom,
         )
         const [first, last] = [hits[0], hits.at(-1)]

@@ -109,7 +109,7 @@ export function textWork(schema: string): TextWork {
 
   return {
     // Faster than `strpos`, which counts the characters before the first occurrence.
-    contains: (piece) => sql`(octet_length(split_part(t.line, ${piece}, 1)) < octet_length(t.line))`,
+    contains: ({ piece }) => sql`(octet_length(split_part(t.line, ${piece}, 1)) < octet_length(t.line))`,
     match,
     *index(log, from, until, rows) {
       const texts = rows.map((row) => ({

@@ -19,6 +19,7 @@ import { foldText } from '../kit/query/message-text.ts'
 import { type Bigint, readRecord, type RecordRow } from '../kit/row.ts'
 import type { Dialect, Statement, Table, Work } from './dialect.ts'
 import { all, allOf, change, confirm, first, joined, NOTHING, sql, statement } from './dialect.ts'
+import { EARLIEST, LATEST } from './events.ts'
 
 interface LeaseRow {
   readonly conversation_id: string
@@ -357,8 +358,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     deleteSnapshot,
   }
 }
-
-const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 
 /** Returns a list key's column and value; null for a tag, because tags are in their own table. */
 export function keyColumn([name, value]: ListKey):

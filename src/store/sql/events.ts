@@ -26,7 +26,7 @@ const LARGE_BODY = 2 ** 16
 /** A row that a search found. `body` is null for a large body. */
 type FoundRow = Omit<EventRow, 'body'> & { readonly body: string | null; readonly bytes: number }
 
-const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
+export const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 
 /** Maximum number of ranges in one statement. Preparing a longer statement costs more than running it. */
 const MAX_RANGES = 80

@@ -1,5 +1,5 @@
 import { isColloquyError } from '../../event/errors.ts'
-import { type TextIndex, type TextPage, type TextRole, MAX_RANKED, TEXT_ROLES } from '../contract/text.ts'
+import { type TextIndex, type TextPage, TEXT_ROLES } from '../contract/text.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import type { CheckedTextQuery, FoundText, TextClause, TextSource } from '../kit/query/text-query.ts'
 import { findTextPage, firstPlace, placeBehind } from '../kit/query/text-query.ts'
@@ -32,8 +32,8 @@ export interface TextMatch {
 }
 
 export interface TextWork {
-  /** Returns the SQL condition that the line of a row contains a piece. `t` is the table of texts in the query. */
-  contains(piece: string): Statement
+  /** Returns the SQL condition that the line of a row contains a clause. `t` is the table of texts in the query. */
+  readonly contains: (clause: TextClause) => Statement
   /** Returns a query for `number`, `log` and `seq` of the newest `limit` matching texts, in any order. */
   match(match: TextMatch): Statement
   /** Indexes a range of a log, unless another process has done so. */
@@ -48,8 +48,6 @@ export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigin
   if (result === null || line === '') return null
   return { seq, time, role: TEXT_ROLES.indexOf(result.role), size: sizeOfLine(line), line }
 }
-
-const roleOf = (role: TextRole): number => TEXT_ROLES.indexOf(role)
 
 export const [LEAST, BEHIND] = [-(2n ** 63n), 2n ** 63n - 1n]
 
@@ -94,8 +92,8 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     const request = {
       query,
       log,
-      fits: allOf([...query.includes.map(contains), others]),
-      fitsFound: allOf([...phrases.map(contains), others]),
+      fits: allOf([...query.includes.map(work.contains), others]),
+      fitsFound: allOf([...phrases.map(work.contains), others]),
     }
     const least = query.from === null ? LEAST : firstPlace(query.from)
     const behind = query.until === null ? BEHIND : placeBehind(query.until)
@@ -109,13 +107,13 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
         )
         return yield* textsOf(rows)
       },
-      *ranked({ top, bottom, after }, limit) {
+      *ranked({ top, bottom, after }, limit, maximum) {
         const match = work.match({
           ...request,
           columns: sql`, ${score(query)} AS score`,
           below: lower(top === null ? null : top + 1n),
           least: bottom === null || bottom < least ? least : bottom,
-          limit: MAX_RANKED,
+          limit: maximum,
         })
         const beyond = allOf([
           after !== null &&
@@ -143,8 +141,6 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     }
   }
 
-  const contains = ({ piece }: TextClause): Statement => work.contains(piece)
-
   function otherConditions(query: CheckedTextQuery): Statement {
     const { excludes, record, role, messagesOnly, from, until } = query
     const [tags, others] = [true, false].map((isTag) =>
@@ -154,9 +150,9 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     )
     const ofRecord = [...(others ?? []), record.public !== null && sql`c.public = ${Number(record.public)}`]
     return allOf([
-      ...excludes.map((clause) => sql`NOT ${contains(clause)}`),
-      role !== null && sql`t.role = ${roleOf(role)}`,
-      messagesOnly && sql`t.role <> ${roleOf('tool')}`,
+      ...excludes.map((clause) => sql`NOT ${work.contains(clause)}`),
+      role !== null && sql`t.role = ${TEXT_ROLES.indexOf(role)}`,
+      messagesOnly && sql`t.role <> ${TEXT_ROLES.indexOf('tool')}`,
       from !== null && sql`t.time >= ${from}`,
       until !== null && sql`t.time < ${until}`,
       d.textFits !== '' && statement(d.textFits),

@@ -148,7 +148,7 @@ function match({ query, log, columns, fits, fitsFound, below, least, limit }: Te
 }
 
 export const TEXT_WORK: TextWork = {
-  contains: (piece) => sql`(instr(t.line, ${piece}) > 0)`,
+  contains: ({ piece }) => sql`(instr(t.line, ${piece}) > 0)`,
   match,
   *index(log, from, until, rows) {
     const isNew = yield* first(

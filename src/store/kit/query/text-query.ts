@@ -263,7 +263,8 @@ export interface RankedHits {
 /** Reads the index of a store. */
 export interface TextSource<S, R> {
   newest(below: bigint | null, count: number): Generator<S, readonly FoundText[], R>
-  ranked(position: RankPlace, count: number): Generator<S, RankedHits | null, R>
+  /** Ranks the newest `maximum` hits from `top` to `bottom`. */
+  ranked(position: RankPlace, count: number, maximum: number): Generator<S, RankedHits | null, R>
 }
 
 /** Returns a page of hits. O(text of the page), in addition to the source's cost. */
@@ -282,7 +283,11 @@ export function* findTextPage<S, R>(
   const items: TextHit[] = []
   let last: readonly (bigint | string | number | null)[] = []
   for (let index = query.rank; ;) {
-    const result = yield* source.ranked(index, limit + 1 - items.length)
+    const count = limit + 1 - items.length
+    let result = yield* source.ranked(index, count, MAX_RANKED)
+    // Older events were appended, or the oldest hit was deleted: the group may now have more hits.
+    if (index.bottom !== null && result?.bottom !== index.bottom)
+      result = yield* source.ranked(index, count, 1e9)
     const top = result?.top ?? index.top
     const bottom = result?.bottom ?? index.bottom
     for (const { score, position, event } of result?.rows ?? []) {
