@@ -23,7 +23,7 @@ export interface Block {
   readonly stays: boolean
 }
 
-/** Returns the blocks of the view. A pending batch stays whatever `permissions` allow. */
+/** Returns the blocks of the view. No permission allows a pending batch to leave the view. */
 export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
   const units = branch.view.units.slice()
   const starts = stretchStarts(units)

@@ -97,7 +97,7 @@ export function withoutBlocks(state: State, blocks: readonly Block[], first: num
   return withUnits(state, (unit) => !omitted.has(unit))
 }
 
-/** Returns the latest cut. If no block that always stays has messages, the last block with messages must stay. */
+/** Returns the latest possible cut, as an index in `blocks`. At least one block with messages must stay. */
 function lastCut(blocks: readonly Block[], first: number): number {
   const stays = blocks.some((block, index) => (block.stays || index < first) && block.units.some(isSent))
   if (stays) return blocks.length

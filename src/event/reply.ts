@@ -69,7 +69,7 @@ export interface ReplyRecord {
   readonly metadata?: JsonObject
   /** By how much the reply changes the number of waiting calls of the provider's own tools. Omitted if 0. */
   readonly waits?: number
-  /** Id of the provider's container in which calls of its tools wait. The next request contains this id. */
+  /** Id of the container in which calls of the provider's own tools wait. The next request contains this id. */
   readonly container?: string
   readonly interrupted?: true
 }

@@ -210,8 +210,8 @@ function withPlaceholders(
 
 /**
  * Moves calls to the end. If a call follows signed thinking, the parts before that thinking keep their order,
- * because its signature covers them. But if server tool content follows a call among these parts, all calls
- * move, because the provider refuses this order.
+ * because its signature covers them. However, the provider refuses server tool content after a call. If these
+ * parts have this order, all calls move.
  */
 export function callsBehind(
   message: AssistantMessage,

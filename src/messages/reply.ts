@@ -645,7 +645,7 @@ function reasonAgainst(
   return input === null ? 'its arguments are not a readable JSON object' : null
 }
 
-/** Makes an action. Its `kind` replaces an argument named `kind`, which remains only in the call's text. */
+/** Makes an action from the arguments and a `kind`. An argument named `kind` remains only in the call's text. */
 function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
   return { ...input, kind: tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name) }
 }

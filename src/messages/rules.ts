@@ -200,7 +200,7 @@ export interface Ref {
   readonly path: string
 }
 
-/** The calls of an assistant turn, and the results directly after it. Other results form turns without calls. */
+/** The calls of an assistant turn, and the results directly after it. Other results form turns with empty `calls`. */
 export interface Turn<R extends Ref = Ref> {
   readonly calls: readonly R[]
   readonly results: readonly R[]

@@ -663,9 +663,9 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 }
 
 /**
- * Adds a summary. `boundary` is the earlier line that started the compaction, or null. Messages that the
- * compaction kept follow the summary. However, they precede the summary if their `anchorUuid` names the
- * boundary. Returns the id of the last kept line, or null if none was kept.
+ * Adds a summary. `boundary` is the earlier line that started the compaction, or null. If the compaction's
+ * `anchorUuid` names the boundary, the kept messages precede the summary. Otherwise, they follow the summary.
+ * Returns the id of the last kept line, or null if none was kept.
  */
 function addSummary(
   line: Line,

@@ -82,7 +82,7 @@ export function excerpt(text: string, limit: number): string {
 
 const notice = (missing: number): string => `\n[… ${missing} characters left out …]\n`
 
-/** Returns the length limit of each text. Texts below their share of `total` leave the rest to longer texts. */
+/** Returns one maximum length for all texts. Texts below their share of `total` leave the rest to longer texts. */
 export function fairLimit(lengths: readonly number[], max: number, total: number): number {
   const sorted = lengths.toSorted((a, b) => a - b)
   let remaining = total

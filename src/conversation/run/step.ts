@@ -57,9 +57,9 @@ export interface StepInput {
    */
   readonly signal: AbortSignal
   /**
-   * Sends a StreamingDeltaEvent to live readers. If a user stops the step, the run appends published text that
-   * the step has not yielded. This message has the model and the token counts of the reply that `soFar`
-   * returns.
+   * Sends a StreamingDeltaEvent to live readers. If a user stops the step, the run appends a message with the
+   * published text that the step has not yielded. The message also has the model and the token counts of the
+   * reply that `soFar` returns.
    */
   readonly publish: (delta: Event, soFar?: () => Reply) => void
   /**

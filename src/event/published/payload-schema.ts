@@ -182,7 +182,7 @@ export const observationSchemas = byKind({
     total_count: z.exactOptional(integer()),
     is_truncated: maybeFlag(),
   }),
-  /** `lines_shown` has the first and the last line. */
+  /** `lines_shown` has the numbers of the first and the last line. */
   ReadFileObservation: () => ({
     file_path: z.string(),
     file_content: z.exactOptional(z.string()),

@@ -48,7 +48,7 @@ class ArgumentPieces {
 /** Text in place of contradictory arguments. It is not JSON, so the call is not executed. */
 const CONTRADICTORY = '(in pieces that do not fit together)'
 
-/** Merges two parts of a call's arguments. Returns text that is not JSON if they contradict each other. */
+/** Merges two parts of a call's arguments. Returns {@link CONTRADICTORY} if they contradict each other. */
 function uniteArguments(first: unknown, args: unknown): unknown {
   if (args === undefined || args === null) return first
   if (!isObject(first) || !isObject(args)) return CONTRADICTORY

@@ -41,8 +41,8 @@ export async function openConversation(
 }
 
 /**
- * Calls `append` with the conversation. Does not query the store for a cached one: if deleted, `append` fails.
- * @throws HttpProblem 404; what `append` throws.
+ * Calls `append` with the conversation. Does not query the store for a cached conversation, because `append`
+ * fails if the conversation was deleted. @throws HttpProblem 404; what `append` throws.
  */
 export async function appendTo<T>(
   lifecycle: Lifecycle,

@@ -255,7 +255,7 @@ export class Runs {
 
   /**
    * Starts a run. Resolves when the run has begun or ended. If neither happens within a second, calls `join`.
-   * @param from the length of the log
+   * @param from log length when the run was requested
    * @throws ColloquyError `already_running`; HttpProblem 409 without an agent, 429 for too many runs; what the
    *   agent, the store and `join` throw.
    */

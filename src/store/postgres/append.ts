@@ -233,9 +233,9 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Sends waiting entries in one call, and answers each entry. An entry has appends to one conversation. With
-   * several entries, the answer for a locked log is null. A single entry waits for the lock. The next call
-   * waits at most {@link CALL_TURN} milliseconds for this call.
+   * Sends waiting entries in one call, and answers each entry. An entry has appends to one conversation. If the
+   * call has several entries, the answer for a locked log is null. A single entry waits for the lock. The next
+   * call waits at most {@link CALL_TURN} milliseconds for this call.
    */
   async function sendShared(): Promise<void> {
     let isCounted = true

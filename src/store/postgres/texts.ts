@@ -11,7 +11,7 @@ const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
 /** The columns of a text in a list of rows, without the text's line. */
 export const TEXT_COLUMNS = 'number bigint, seq integer, time bigint, role integer, size integer'
 
-/** Returns SQL for the columns of a row in one list of rows: a list for each column would be read more slowly. */
+/** Returns SQL for the columns of a row of `list`, an array of rows. An array for each column would be slower. */
 export const cells = (list: string, row: string, columns: string): string =>
   columns
     .split(', ')

@@ -265,7 +265,7 @@ export class TextIndexer {
     if (this.#nextLook === 0) this.look()
   }
 
-  /** Indexes events that other processes appended without an index. Does nothing during the minimum pause. */
+  /** Indexes events that other processes appended without an index. Does nothing soon after the last search. */
   look(): void {
     if (performance.now() < this.#nextLook) return
     this.#nextLook = Infinity

@@ -431,7 +431,7 @@ export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
  * Selects the row at a position, in any shard, and later rows of a shard (null: of all shards), up to a limit.
- * Another limit applies to all visited rows, because they have no index by shard: it would slow down appends.
+ * Another limit applies to all visited rows: the feed has no index by shard, because it would slow down appends.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log

@@ -1,4 +1,4 @@
-/** Terms as stores index them: folded, in one line, each after a space, so that phrases are substrings. */
+/** Terms as stores index them: without case and accents, in one line, each after a space. So phrases are substrings. */
 
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 import type { Content } from '../../../event/shapes.ts'
