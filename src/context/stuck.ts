@@ -202,10 +202,8 @@ function thresholdsOf(options: StuckOptions): StuckThresholds {
     ([name, published]) => [name, checkBound(name, options[name as StuckPattern] ?? published, 1)] as const,
   )
   const thresholds = Object.fromEntries(entries) as unknown as StuckThresholds
-  return Object.freeze({
-    ...thresholds,
-    alternating_pattern: Math.max(LEAST_ALTERNATION, thresholds.alternating_pattern),
-  })
+  const alternating_pattern = Math.max(LEAST_ALTERNATION, thresholds.alternating_pattern)
+  return Object.freeze({ ...thresholds, alternating_pattern })
 }
 
 /** Minimum of `alternating_pattern`: step 3 is the first that repeats an earlier step. */

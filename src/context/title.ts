@@ -15,9 +15,8 @@ export function titleInput({ log }: State, max = 1000): string | null {
   for (const entry of pathToEntry(log.head)) {
     const event = loadedEvent(entry, ['MessageEvent'])
     if (event?.kind !== 'MessageEvent' || event.source !== 'user') continue
-    const text = textsOf(event.llm_message.content ?? [])
-      .join(' ')
-      .trim()
+    const { content = [] } = event.llm_message
+    const text = textsOf(content).join(' ').trim()
     if (hasText(text)) return ellipsize(text, max)
   }
   return null

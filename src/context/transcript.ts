@@ -79,10 +79,7 @@ function newest(blocks: Iterable<string>, max: number): string {
   return newestFirst.toReversed().join('\n\n')
 }
 
-interface BlockLimits {
-  readonly maxMessage: number
-  readonly maxTool: number
-}
+type BlockLimits = Required<Pick<TranscriptOptions, 'maxMessage' | 'maxTool'>>
 
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 const RESULT_KINDS = EVENT_KINDS.filter((kind) => KINDS[kind].unit === 'result')

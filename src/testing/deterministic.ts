@@ -50,9 +50,7 @@ export function testIds(seed: string | number): () => string {
  * output.toSorted() // ['a', 'b']
  */
 export function testScheduler(seed: number): fc.Scheduler {
-  const [scheduler] = fc.sample(fc.scheduler(), { seed, numRuns: 1 })
-  if (scheduler === undefined) throw new Error('fast-check has drawn no scheduler')
-  return scheduler
+  return fc.sample(fc.scheduler(), { seed, numRuns: 1 })[0] as fc.Scheduler
 }
 
 /** Options of `scheduled`. */
