@@ -195,7 +195,7 @@ export class Conversation {
 
   /**
    * Appends a user's message; `run` then replies. O(log n). @throws ColloquyError `invalid_event`,
-   * `id_conflict` if the log has a different message with the same key.
+   * `invalid_argument`, `id_conflict` if the log has a different message with the same key.
    */
   async sendMessage(
     content: string | UserMessage,
@@ -203,6 +203,9 @@ export class Conversation {
   ): Promise<readonly AppendedEvent[]> {
     checkOptionNames(options, 'key sender within')
     const { key, sender, within } = options
+    // With the key of a missing header (null), a second message with the same text would not be appended.
+    if (key !== undefined && (typeof key !== 'string' || key === ''))
+      invalidArgument('key', 'must be a non-empty string')
     const id = key === undefined ? undefined : keyedId('message', this.id, key)
     const message = {
       ...userMessage(content),

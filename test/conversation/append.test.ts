@@ -216,6 +216,10 @@ describe.each(BACKENDS.names)('a conversation over %s', (name) => {
       () => conversation.editAndResend('u', null as never),
     ]
     for (const command of commands) await expect(command()).rejects.toMatchObject({ code: 'invalid_event' })
+    for (const key of [null, '', 7])
+      await expect(conversation.sendMessage('hi', { key: key as never })).rejects.toMatchObject({
+        code: 'invalid_argument',
+      })
     expect((await store.read('c')).length).toBe(2)
     await close()
   })
