@@ -51,19 +51,16 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
     await add(run, (now) => (isUnchanged(state, now) ? [event] : []))
     return { next: 'look' }
   }
-  if (decision.type === 'keep' && !isRequested) return { next: 'ask' }
-  if (decision.type === 'refuse' && !decision.reason.required) {
-    const { again, message: reason } = decision.reason
-    if (again === 'later')
-      await add(run, (now) => (isWaitingForSummary(now) ? [] : [failureUpdate(now, reason)]))
-    return proceed
+  if (decision.type === 'keep')
+    return isRequested ? refuse('The condenser does not handle requests.', ['request']) : { next: 'ask' }
+  const { message, triggers, required, again, cause } = decision.reason
+  if (required) {
+    run.refusalCause = cause
+    return refuse(message, triggers)
   }
-  const { message, triggers, cause } =
-    decision.type === 'refuse'
-      ? decision.reason
-      : { message: 'The condenser does not handle requests.', triggers: ['request'], cause: undefined }
-  run.refusalCause = cause
-  return refuse(message, triggers)
+  if (again === 'later')
+    await add(run, (now) => (isWaitingForSummary(now) ? [] : [failureUpdate(now, message)]))
+  return proceed
 }
 
 export const requestIf = (isTooLong: boolean, { condenser }: RunContext, { branch }: State): Event[] =>
