@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { WebhookDispatcher } from '../../src/service/webhooks/dispatcher.ts'
+import type { IncomingHttpHeaders } from 'node:http'
 import { signWebhook, verifyWebhook } from '../../src/service/webhooks/sign.ts'
 import { addressOf } from '../../src/service/webhooks/webhook-options.ts'
 import { agent, user } from '../build.ts'
@@ -177,5 +178,14 @@ describe('webhook messages', () => {
         verifyWebhook('another secret, as long', signed, body, { now: 1_000 }),
       ]),
     ).toEqual([true, true, false, false, false, false, false, false, false])
+  })
+
+  it('accepts the headers of a web request and of a Node request', async () => {
+    const signed = await signWebhook(SECRET, 'm1', 1_000, '[1]')
+    const { headers } = new Request('http://localhost/', { headers: { ...signed } })
+    const incoming: IncomingHttpHeaders = { ...signed, 'set-cookie': ['a=1', 'b=2'] }
+    const inputs = [headers, incoming, new Headers(), {}]
+    const results = inputs.map((input) => verifyWebhook(SECRET, input, '[1]', { now: 1_000 }))
+    expect(await Promise.all(results)).toEqual([true, true, false, false])
   })
 })

@@ -40,25 +40,27 @@ export async function signWebhook(
 
 /**
  * Whether a message was signed with a secret, and not too long ago. For receivers of webhooks. Pass the body
- * as received, not parsed and serialized again, and headers with lower-case names. O(body).
+ * as received, not parsed and serialized again, and the headers: those of a web `Request` or of a Node
+ * request, or an object with lower-case names. O(body).
  * @param options.now seconds since 1970; default: the system's time
  * @param options.tolerance maximum difference from `now` in seconds; default: 300
  */
 export async function verifyWebhook(
   secret: string,
-  headers: Readonly<Record<string, string | undefined>>,
+  headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>,
   body: string,
   options: { readonly now?: number; readonly tolerance?: number } = {},
 ): Promise<boolean> {
   checkOptionNames(options, 'now tolerance')
   const { now = Date.now() / 1_000, tolerance = 300 } = options
-  const id = headers['webhook-id']
-  const timestamp = headers['webhook-timestamp'] ?? ''
-  if (id === undefined || !/^\d{1,12}$/.test(timestamp) || Math.abs(now - Number(timestamp)) > tolerance)
+  const fields = headers instanceof Headers ? Object.fromEntries(headers) : headers
+  const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature']
+  const [id = '', timestamp = '', signatures = ''] = names.map((name) => String(fields[name] ?? ''))
+  if (id === '' || !/^\d{1,12}$/.test(timestamp) || Math.abs(now - Number(timestamp)) > tolerance)
     return false
   const key = await keyOf(secret, 'verify')
   const signed = encoder.encode(`${id}.${timestamp}.${body}`)
-  for (const part of (headers['webhook-signature'] ?? '').split(' ')) {
+  for (const part of signatures.split(' ')) {
     const [version, text = ''] = part.split(',')
     const signature = version === 'v1' ? decodeBase64(text) : null
     if (signature !== null && (await crypto.subtle.verify('HMAC', key, signature, signed))) return true
