@@ -18,7 +18,7 @@ import { checkLog, GRAMMARS } from '../src/laws/index.ts'
 import * as messages from '../src/messages/index.ts'
 import { createService, verifyWebhook } from '../src/service/index.ts'
 import * as node from '../src/service/node/index.ts'
-import { readSession, toAtif, toSpans } from '../src/sessions/index.ts'
+import { readSession, SESSION_FORMATS, toAtif, toSpans } from '../src/sessions/index.ts'
 import * as steps from '../src/steps/index.ts'
 import * as kit from '../src/store/kit/index.ts'
 import { postgresStore } from '../src/store/postgres/index.ts'
@@ -358,6 +358,16 @@ it.each<readonly [string, (fixture: Fixture) => unknown, string]>([
     'maxEvents',
     () => context.rollingCondenser({ summarise: async () => '', maxEvents: '240' as never }),
     '`maxEvents` must be an integer of 1 or more, not "240".',
+  ],
+  [
+    'keys',
+    ({ engine }) => createService({ engine, keys: 'k1' as never }),
+    '`keys` must contain only non-blank strings.',
+  ],
+  [
+    'from of readSession',
+    () => readSession([], { from: 'openai' as never }),
+    `\`from\` must be one of ${SESSION_FORMATS.join(', ')}.`,
   ],
   [
     'grammars of checkLog',

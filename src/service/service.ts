@@ -160,7 +160,7 @@ export function createService(options: ServiceOptions): Service {
   const report = (error: unknown): void => onFailure(error, null, '')
   const storedKeys = apiKeys(engine.store)
   // An unset environment variable must not become a key that every client has.
-  if (!keys.every((key) => typeof key === 'string' && key.trim() !== ''))
+  if (!Array.isArray(keys) || !keys.every((key) => typeof key === 'string' && key.trim() !== ''))
     invalidArgument('keys', 'must contain only non-blank strings')
   if (options.secret?.trim() === '') invalidArgument('secret', 'must not be empty')
   const identify = identifier(keys, storedKeys)

@@ -1,4 +1,4 @@
-import { checkOptionNames, invalid } from '../event/check-value.ts'
+import { checkOneOf, checkOptionNames, invalid, invalidArgument } from '../event/check-value.ts'
 import { copyJson, freezePart, MAX_DEPTH } from '../event/freeze.ts'
 import { isObject, parseJson } from '../event/json.ts'
 import { isEventKind } from '../event/kinds.ts'
@@ -64,7 +64,7 @@ function whyUnfit(value: JsonValue): string {
  * keys begin with the format. Equal files result in equal logs. O(size).
  * @param records in the order of the file; their JSON values become part of the facts, and are frozen
  * @param options `from`: the format; by default it is detected
- * @throws ColloquyError `invalid_argument` if the format cannot be detected.
+ * @throws ColloquyError `invalid_argument` if the format cannot be detected, or `from` is unknown.
  * @example
  * const raw = '{"role":"user","content":"hi"}'
  * const session = readSession([{ line: 1, raw, value: JSON.parse(raw) }])
@@ -76,7 +76,8 @@ export function readSession(
   options: { readonly from?: SessionFormat } = {},
 ): Session {
   checkOptionNames(options, 'from')
-  const format = options.from ?? detectSession(records.slice(0, MAX_DETECTED).map(({ value }) => value))
+  const from = checkOneOf('from', options.from, Object.keys(READERS) as SessionFormat[], invalidArgument)
+  const format = from ?? detectSession(records.slice(0, MAX_DETECTED).map(({ value }) => value))
   if (format !== null) return READERS[format](records.flatMap(splitTorn).map(readable))
   throw invalid('The session format cannot be detected. Pass the format as `from`.', { field: 'from' })
 }

@@ -255,17 +255,15 @@ function stepToolOf(name: string, tool: AiSdkTool): StepTool {
  *   `needsApproval`: steps execute the calls, so the SDK would request no approval.
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
-  if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
+  if (tool.needsApproval !== undefined && tool.needsApproval !== false)
     throw invalid(
       `The tool ${name} has \`needsApproval\`, which steps do not support. Pass a policy to the run instead: \`run(step, { policy })\`.`,
       { name },
     )
-  }
   const isOfProvider = typeof tool.type === 'string' && tool.type.startsWith('provider')
-  if (typeof tool.execute !== 'function' && !(isOfProvider && tool.isProviderExecuted !== false)) {
-    // No call of the tool could be executed, so the model would call it again and again.
+  // No call of such a tool could be executed, so the model would call it again and again.
+  if (typeof tool.execute !== 'function' && !(isOfProvider && tool.isProviderExecuted !== false))
     throw lacksExecute(name)
-  }
   const { execute: _, needsApproval: __, ...described } = tool
   return described
 }

@@ -261,12 +261,11 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
 function jsonSchemaOf(name: string, parameters: StepTool['parameters']): JsonObject {
   if (!isStandardSchema(parameters)) return parameters as JsonObject
   const { jsonSchema } = parameters['~standard']
-  if (jsonSchema === undefined) {
+  if (jsonSchema === undefined)
     throw invalid(
       `The parameters of the tool ${name} cannot be converted to JSON Schema. Use a version of the schema library that implements Standard JSON Schema, or pass JSON Schema.`,
       { name },
     )
-  }
   try {
     return jsonSchema.input({ target: 'draft-2020-12' }) as JsonObject
   } catch (error) {
