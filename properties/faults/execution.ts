@@ -188,8 +188,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'the model receives a message that a hook blocked',
     file: 'conversation/run/loop.ts',
-    find: 'forgotten_event_ids: [id],',
-    replace: 'forgotten_event_ids: [],',
+    find: 'forgotten_event_ids: [id] }',
+    replace: 'forgotten_event_ids: [] }',
   },
   {
     name: 'a call that a hook blocked gets no result',
