@@ -1,17 +1,18 @@
 import {
   actionKind,
   isWhitespace,
-  joinArguments,
   objectOf,
   objectsOf,
   readArguments,
   stringOf,
+  textOfArguments,
   textOfInput,
   withoutEmpty,
 } from './text.ts'
 import type { RawObject } from './text.ts'
 import { checkOptionNames } from '../event/check-value.ts'
 import { canonicalJson } from '../event/encode.ts'
+import { isFrozenJson, MAX_DEPTH } from '../event/freeze.ts'
 import { isObject } from '../event/json.ts'
 import { hashText, quote } from '../event/text.ts'
 import { isEarlyEnd, isOutputPart, type ReplyRecord } from '../event/reply.ts'
@@ -73,9 +74,9 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
 export const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 
-/** Returns a call's arguments if they are a frozen object, so that they need not be parsed; else null. */
+/** Returns a call's arguments if they are a deep-frozen object of JSON, so that they need not be parsed; else null. */
 export const frozenInput = (value: unknown): JsonObject | null =>
-  isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
+  isObject(value) && isFrozenJson(value, MAX_DEPTH) ? (value as JsonObject) : null
 
 /** Reads a reply while it is streamed. It never throws. */
 export interface ReplyCollector {
@@ -486,8 +487,7 @@ export const replyPart = {
     id: stringOf(id),
     name: stringOf(name),
     // The text of a custom call is not JSON.
-    arguments:
-      typeof input === 'string' && rest.unfit !== CUSTOM ? joinArguments([input]) : textOfInput(input),
+    arguments: rest.unfit === CUSTOM ? textOfInput(input) : textOfArguments(input),
     input: frozenInput(input),
     item: null,
     more: null,

@@ -127,13 +127,6 @@ export const shapesOf = (
   shapeOf: (fields: Fields) => Shape<unknown>,
 ): Shapes => Object.fromEntries(Object.entries(kinds).map(([kind, fields]) => [kind, shapeOf(fields)]))
 
-const TYPE_NAMES = {
-  string: 'a string',
-  boolean: 'a boolean',
-  integer: 'an integer',
-  object: 'an object',
-} as const
-
 export function faultsOf(
   shape: Shape<unknown>,
   value: unknown,
@@ -155,7 +148,7 @@ export function faultsOf(
     findings,
     kind: (name, item) =>
       (name === 'object' ? isObject(item) : name === 'integer' ? integer(item) : typeof item === name) ||
-      wrong(TYPE_NAMES[name], item),
+      wrong(`${/^[io]/.test(name) ? 'an' : 'a'} ${name}`, item),
     one: (values, item) => values.includes(item) || wrong(`one of ${JSON.stringify(values)}`, item),
     either(shapes, item) {
       const faults = shapes.map((one) => faultsOf(one, item, path, known))

@@ -1,5 +1,5 @@
 import { isWhitespace } from '../event/text.ts'
-import { attempt, isObject, mapDeep, parseJson } from '../event/json.ts'
+import { attempt, isObject, parseJson } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
 
 /** Maximum nesting depth of arguments. Every JSON writer can write this depth (design D17). */
@@ -42,8 +42,7 @@ export function readArguments(text: string, object: JsonObject | null = null): J
   const parsed = object ?? parseObject(unwrap(text))
   // A short text cannot be nested too deeply.
   if (parsed === null || (text.length > MAX_DEPTH && isDeep(parsed))) return null
-  const isFinite = !/\de|\d{309}/i.test(text) || mapDeep(parsed, withoutInfinity) === parsed
-  return isFinite ? parsed : null
+  return /\de|\d{309}/i.test(text) && isLossy(parsed) ? null : parsed
 }
 
 /**
@@ -80,9 +79,6 @@ const isDeep = (value: unknown, depth = MAX_DEPTH): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (depth === 0 || Object.values(value).some((item) => isDeep(item, depth - 1)))
-
-const withoutInfinity = (value: unknown): unknown =>
-  value === Infinity || value === -Infinity ? null : value
 
 /** Replaces each lone surrogate with U+FFFD. `JSON.stringify` escapes no other surrogates. */
 function repaired(value: JsonObject): JsonObject {
@@ -148,6 +144,27 @@ export function textOfInput(value: unknown): string {
 
 /** Replaces a call's input that is nested too deeply. It is invalid JSON, so the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
+
+/**
+ * Returns a call's input as text: text unchanged, except that JSON sent twice is read once. If JSON cannot express
+ * a value of the input, such as `NaN`, the text is not JSON, so the call is not executed. O(size).
+ */
+export function textOfArguments(input: unknown): string {
+  if (typeof input === 'string') return joinArguments([input])
+  const isLost = attempt(() => isLossy(input ?? null), false)
+  return `${textOfInput(input)}${isLost ? ' (with values that JSON cannot express)' : ''}`
+}
+
+/** Whether JSON would replace a value with null or an error. It leaves out undefined fields. O(size). */
+function isLossy(value: unknown): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value)
+  if (typeof value !== 'object' || value === null)
+    return !['string', 'boolean', 'object'].includes(typeof value)
+  const fields = Array.isArray(value)
+    ? Array.from(value)
+    : Object.values(value).filter((field) => field !== undefined)
+  return ('toJSON' in value && JSON.stringify(value) === 'null') || fields.some(isLossy)
+}
 
 /** Removes null fields and empty texts, which could overwrite values of earlier stream events. */
 export const withoutEmpty = (value: RawObject): RawObject =>

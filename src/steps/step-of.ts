@@ -396,7 +396,9 @@ const DEPTH = 5
 export function tooLong(error: unknown): ColloquyError | null {
   if (hasCode(error, 'context_too_long')) return error
   if (typeof error !== 'object' || error === null) return null
-  const isFailure = error instanceof Error || 'error' in error || eventOfFailure(error)
+  const { type }: { readonly type?: unknown } = error
+  const isFailure =
+    error instanceof Error || 'error' in error || type === 'error' || type === 'response.failed'
   if (!isFailure || !isTooLong(error, DEPTH)) return null
   return new ColloquyError(
     'context_too_long',
@@ -405,9 +407,6 @@ export function tooLong(error: unknown): ColloquyError | null {
     { cause: error },
   )
 }
-
-const eventOfFailure = ({ type }: { readonly type?: unknown }): boolean =>
-  type === 'error' || type === 'response.failed'
 
 function isTooLong(value: unknown, depth: number): boolean {
   if (typeof value === 'string') return SENTENCES.some((sentence) => sentence.test(value))

@@ -8,6 +8,7 @@ import { isImagePart, isTextPart, type Content } from '../../src/event/shapes.ts
 import type { Fact } from '../../src/event/quarantine.ts'
 import * as library from '../../src/messages/index.ts'
 import {
+  collectOpenAIChat,
   fromAiSdk,
   fromAnthropic,
   fromBedrock,
@@ -22,6 +23,8 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import type { ChatToolCall } from '../../src/messages/openai-chat/rules.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
+import type { Reply } from '../../src/messages/reply.ts'
+import { argumentObject } from '../../src/messages/text.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { isPending } from '../../src/view/units.ts'
@@ -413,4 +416,84 @@ it('every reader accepts a reply that is nested 20,000 levels deep', () => {
   )
   for (const [name, [read, reply]] of Object.entries(readers))
     expect(read({ ...reply, usage: deep } as never).events.length, name).toBeGreaterThan(0)
+})
+
+const parsed = (input: object): Reply =>
+  fromAnthropic({ content: [{ type: 'tool_use', id: 'a', name: 'ls', input }] })
+
+const READERS: Readonly<Record<string, (input: object) => Reply>> = {
+  Anthropic: parsed,
+  Bedrock: (input) =>
+    fromBedrock({
+      output: { message: { content: [{ toolUse: { toolUseId: 'a', name: 'ls', input } }] } },
+      stopReason: 'tool_use',
+    }),
+  'Chat Completions': (input) =>
+    fromOpenAIChat({
+      choices: [{ message: { tool_calls: [{ id: 'a', function: { name: 'ls', arguments: input } }] } }],
+    }),
+  'Chat Completions, streamed': (input) => {
+    const stream = collectOpenAIChat()
+    const tool_calls = [{ index: 0, id: 'a', function: { name: 'ls', arguments: input } }]
+    stream.push({ choices: [{ delta: { tool_calls }, finish_reason: 'tool_calls' }] })
+    return stream.end()
+  },
+  'OpenAI Responses': (input) =>
+    fromOpenAIResponses({
+      output: [{ type: 'function_call', id: 'fc_a', call_id: 'a', name: 'ls', arguments: input }],
+    }),
+  'a shell call': (input) =>
+    fromOpenAIResponses({ output: [{ type: 'shell_call', id: 'sh_a', call_id: 'a', action: input }] }),
+  Gemini: (args) =>
+    fromGoogle({ candidates: [{ content: { parts: [{ functionCall: { name: 'ls', args } }] } }] }),
+  Interactions: (args) =>
+    fromInteractions({
+      status: 'requires_action',
+      steps: [{ type: 'function_call', id: 'a', name: 'ls', arguments: args }],
+    }),
+  'AI SDK': (input) =>
+    fromAiSdk({ content: [{ type: 'tool-call', toolCallId: 'a', toolName: 'ls', input }] }),
+}
+
+const callOf = (reply: Reply) => {
+  const [call] = reply.events
+  if (call?.kind !== 'ActionEvent') throw new Error('no call')
+  return call
+}
+
+describe('arguments that an SDK has parsed', () => {
+  it.each(Object.entries(READERS))(
+    'are not executed with null for a value that JSON lacks: %s',
+    (_, read) => {
+      for (const value of [
+        Infinity,
+        -Infinity,
+        NaN,
+        [undefined],
+        [NaN],
+        { a: [[Infinity]] },
+        () => 1,
+        Symbol('a'),
+      ])
+        for (const input of [{ value }, Object.freeze({ value })]) {
+          const { action, tool_call } = callOf(read(input))
+          expect(action).toBe(null)
+          expect(argumentObject(tool_call.arguments)).toHaveProperty('_raw')
+        }
+      expect(callOf(read({ a: null })).action).toMatchObject({ a: null })
+    },
+  )
+
+  it('are the same when they are executed, stored and sent', () => {
+    const value = fc.anything({ withDate: true, withBigInt: true, withSparseArray: true, maxDepth: 3 })
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), value), fc.boolean(), (input, isFrozen) => {
+        const { action, tool_call } = callOf(parsed(isFrozen ? Object.freeze(input) : input))
+        if (action === null || action === undefined) return
+        const { kind: _, ...executed } = action
+        const { kind: __, ...stored } = argumentObject(tool_call.arguments)
+        expect(executed).toStrictEqual(stored)
+      }),
+    )
+  })
 })

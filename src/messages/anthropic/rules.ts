@@ -466,11 +466,8 @@ export const anthropicRules: Rules<View> = {
   ...serverRules,
 }
 
+const OF_ASSISTANT = ['thinking', 'redacted_thinking', 'tool_use', ...Object.keys(serverFields)]
 const OWNERS = new Map<unknown, string>([
-  ['thinking', 'assistant'],
-  ['redacted_thinking', 'assistant'],
-  ['tool_use', 'assistant'],
-  ['tool_result', 'user'],
-  ['image', 'user'],
-  ...Object.keys(serverFields).map((kind): [string, string] => [kind, 'assistant']),
+  ...['tool_result', 'image'].map((kind) => [kind, 'user'] as const),
+  ...OF_ASSISTANT.map((kind) => [kind, 'assistant'] as const),
 ])

@@ -104,7 +104,8 @@ function setPiece(root: object, path: Path, piece: RawObject): boolean {
         ? valueAfter(before, piece)
         : (before ?? (typeof next === 'number' ? [] : newObject()))
     if (value === undefined) continue
-    if (before !== undefined && before !== value) return false
+    const isInfinite = typeof value === 'number' && !Number.isFinite(value)
+    if (isInfinite || (before !== undefined && before !== value)) return false
     target = slots[step] = value
   }
   return path.length > 0

@@ -22,6 +22,7 @@ import {
   objectsOf,
   runsOf,
   stringOf,
+  textOfArguments,
   textOfContents,
   textOfInput,
   withoutEmpty,
@@ -229,7 +230,7 @@ function keyOf(item: unknown): unknown {
 const wholeObject = (pieces: readonly RawObject[]): RawObject =>
   joinPieces(pieces, ['transcript', 'text', 'summary', 'data', 'thinking'])
 
-const argumentPiece = (value: unknown): string => (isObject(value) ? textOfInput(value) : stringOf(value))
+const argumentPiece = (value: unknown): string => (isObject(value) ? textOfArguments(value) : stringOf(value))
 
 function wholeCall({ rest, callType: called, id, name, argumentPieces: input }: StreamedCall): RawObject {
   const whole = called === 'custom' ? { input: input.join('') } : { arguments: joinArguments(input) }

@@ -15,7 +15,7 @@ import {
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import type { RawObject } from '../text.ts'
-import { objectOf, objectsOf, stringOf, textOfContents, textOfInput, withoutEmpty } from '../text.ts'
+import { objectOf, objectsOf, stringOf, textOfContents, withoutEmpty } from '../text.ts'
 import { closeItem, collectStream, CONTRADICTED, isLacking, newItem, piecesAt } from '../stream.ts'
 import type { StreamItem } from '../stream.ts'
 import { LIMITS, readReasoning } from './blocks.ts'
@@ -418,10 +418,10 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: st
 export const isClientCall = ({ type }: RawObject): boolean =>
   type === 'function_call' || TYPED_CALLS.has(type)
 
-function readCall(item: RawObject): { readonly name: string; readonly arguments: string } | null {
+function readCall(item: RawObject): { readonly name: string; readonly arguments: unknown } | null {
   const [tool, field] = TYPED_CALLS.get(item['type']) ?? []
   if (field === undefined) return null
   const { name, action, actions } = item
   const input = field !== 'actions' ? item[field] : actions === undefined ? { action } : { actions }
-  return { name: tool ?? stringOf(name), arguments: textOfInput(input) }
+  return { name: tool ?? stringOf(name), arguments: input }
 }

@@ -272,7 +272,6 @@ const isCall = (type: unknown): boolean => CALLS.includes(type)
 const isOutput = (type: unknown): boolean => CALLS.some((call) => type === `${label(call)}_output`)
 
 const isServerCall = (type: unknown): boolean => typeof type === 'string' && SERVER_CALLS.has(type)
-
 const isServerOutput = (type: unknown): boolean =>
   typeof type === 'string' && type.endsWith('_output') && SERVER_CALLS.has(callOf(type))
 
