@@ -30,7 +30,7 @@ for (const { name, position, tab } of PICTURES) {
   await page.waitForTimeout(500)
   const path = join(ROOT, `docs/inspector-${name}.webp`)
   const session = await page.context().newCDPSession(page)
-  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 82 })
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 58 })
   const bytes = Buffer.from(data, 'base64')
   writeFileSync(path, bytes)
   console.log(`${path}: ${bytes.length} bytes`)
