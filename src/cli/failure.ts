@@ -44,7 +44,7 @@ const TOO_LONG = 'a line, or a single JSON document, has more than 536,870,888 c
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''
 
-/** Converts an error of the file system, of decompression, or about a too long text to a `FileError`. */
+/** Converts a file-system error, a decompression error or `ERR_STRING_TOO_LONG` to a `FileError`. */
 export function fromSystem(error: unknown, subject?: string): unknown {
   if (error instanceof FileError && subject !== undefined)
     return new FileError(error.code, error.message, subject)

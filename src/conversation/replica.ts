@@ -103,7 +103,7 @@ export class Replica {
   #size = { bytes: 0, counted: -1, evicted: 0 }
   #writer: string | null = null
   readonly #inOrder = serialQueue()
-  /** The last append during which the store hung. */
+  /** Error and end of the last append during which the store hung. */
   #outage: { readonly error: unknown; readonly endedAt: number } | null = null
   #unwatch: (() => void) | null = null
   #followed = 0

@@ -31,7 +31,7 @@ export const checkers = (
 ): ReadonlyMap<JsonValue | undefined, Check> =>
   new Map(Object.entries(schemas).map(([kind, makeSchema]) => [kind, checker(makeSchema)]))
 
-/** Returns a schema that accepts any value. Before a schema checks a value, it was already copied or parsed as JSON. */
+/** Returns a schema that accepts any value. Values are copied or parsed as JSON before a schema checks them. */
 export const json = () => z.unknown() as z.ZodMiniType as z.ZodMiniType<JsonValue, JsonValue>
 
 export const jsonObject = () =>

@@ -17,8 +17,8 @@ export interface Kind {
   /** Field that only the provider can write. A part with this field is signed. */
   readonly signed?: string
   /**
-   * Further fields that are sent back. Without `namedBy`, the standard fields are sent back, too; with
-   * `namedBy`, the field that names the part is sent back, too.
+   * Fields that are sent back in addition to the standard fields. If `GrammarKinds.namedBy` is `field`, they
+   * are sent back in addition to the field that names the part.
    */
   readonly more?: Readonly<Record<string, Shape<unknown>>>
 }

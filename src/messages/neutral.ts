@@ -37,7 +37,7 @@ export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMess
   return renderUser(messageContent(event), name ?? null, isPlain)
 }
 
-/** Whether a message has only the record of a reply that failed or broke off, such as its token counts. */
+/** Whether a message has no content, only the record (such as token counts) of a failed or broken-off reply. */
 export const isOnlyRecord = (event: Event): boolean =>
   /failed|broken_off/.test(earlyEndOf(event) ?? '') && event.kind === 'MessageEvent' && !renderMessage(event)
 

@@ -87,7 +87,7 @@ const NO_STRETCH: Stretch = { loop: false, paused: false, waits: 0 }
 
 /** Effect of units on the open stretch before them. Flows can be summed to find the stretch at any index. */
 export interface Flow {
-  /** Whether a thinking loop is open after the units; null if the units do not change this. */
+  /** Whether a thinking loop (U5) is open after the units; null if the units do not change this. */
   readonly loop: boolean | null
   readonly paused: boolean | null
   /** Number of calls of the provider's tools without results: n before the units, max(`floor`, n + `added`) after. */

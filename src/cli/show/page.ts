@@ -37,7 +37,7 @@ export function aboutStored({ label }: Pick<Address, 'label'>, conversation: str
   return { name: `${conversation} in ${label}`, fields: { file: label, conversation } }
 }
 
-/** A row of a list of events: a lead, the role, a short text, and the id at the right edge. */
+/** A row of a list of events: `lead` at the left edge, the role, a short text, and the id at the right edge. */
 export interface Row {
   readonly lead?: string
   readonly gutter?: string

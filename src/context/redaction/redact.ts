@@ -126,7 +126,7 @@ function redactedThinking(block: JsonValue, rules: RedactionRules): string | nul
 }
 
 type Treatment =
-  /** Any JSON, and fields that no table lists. */
+  /** Any JSON. Texts and property names are searched for secrets. Default for fields that no table lists. */
   | 'open'
   | 'keep'
   /** Kept if it is a valid timestamp, else treated as `open`. */

@@ -132,7 +132,7 @@ function summaryOf(unit: Unit): string | null {
 }
 
 export interface BudgetLine {
-  /** Index in the view. All earlier events are omitted, except fixed ones; 0 if none are omitted. */
+  /** Index in the view. Earlier events are omitted, except those that always stay; 0 if none are omitted. */
   readonly cut: number
   /** Remaining tokens of the budget; negative if even the minimum request exceeds the budget. */
   readonly remaining: number

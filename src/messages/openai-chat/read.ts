@@ -369,7 +369,7 @@ function contentPart(part: unknown): ReplyPart[] {
   return typeof refusal === 'string' ? refusalPart(refusal) : [replyPart.other(raw)]
 }
 
-/** Reads content parts, and joins adjacent texts. A thought between texts keeps them apart, even if not stored. */
+/** Reads content parts, and joins adjacent texts. Texts around a thought stay separate, even if it is not stored. */
 function contentParts(content: readonly unknown[]): ReplyPart[] {
   const parts = content.flatMap((part) =>
     isThinking(objectOf(part)) ? [null, ...contentPart(part)] : contentPart(part),

@@ -213,7 +213,7 @@ function callItem(
   }
 }
 
-/** For items that make or answer an approval request or a tool search, the field with its id. */
+/** Field with the request's id, for each type of item that requests or answers an approval or a tool search. */
 const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   mcp_approval_request: 'id',
   mcp_approval_response: 'approval_request_id',
@@ -263,7 +263,7 @@ let latestSplit: readonly string[] = []
 function start(input: ResponsesItem[], newMap: NewMap, { model, signs }: WriteOptions) {
   const ids = newMap<true>()
   let instructions: string | null = null
-  /** For each pair id, whether the half that is written first is sent as an item. */
+  /** For each id of a pair (call and output), whether the half that is written first is sent as an item. */
   const pairs = newMap<boolean>()
   const split = newMap<boolean>()
   const requests = newMap<true>()

@@ -16,10 +16,10 @@ import { wireBlobs, wireEvent, withDefaults } from '../events/search.ts'
  * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, with `after_delta` for
  * a delta, and `blobs` for an event with blob references.
  *
- * Types: an `event` is an event of the log. A `state` is a state update that is not in the log. Its `key` is
- * `full_state` or `execution_status`. A `caught_up` follows the last stored event. After a `reset`, discard
- * everything: the log was replaced. A `delta` is a StreamingDeltaEvent. An `error` is a ServerErrorEvent of
- * this stream.
+ * Values of `type`: an `event` is an event of the log. A `state` is a state update that is not in the log. Its
+ * `key` is `full_state` or `execution_status`. A `caught_up` follows the last stored event. After a `reset`,
+ * discard everything: the log was replaced. A `delta` is a StreamingDeltaEvent. An `error` is a
+ * ServerErrorEvent of this stream.
  */
 export type Format = 'event' | 'envelope'
 

@@ -110,8 +110,8 @@ function rowsOf(ranges: readonly EventRange[]): Statement {
 
 /**
  * Returns SQL that selects the rows of a range `r`, in order. The bounds and ORDER BY both start with all
- * columns of one index, so only this index has the order. For a range of positions, the condition on `kind`
- * is written so that no partial index fits.
+ * columns of one index, so only this index returns rows in this order. For a range of positions, the
+ * condition on `kind` is written so that PostgreSQL cannot use a partial index.
  */
 function rangeSql(
   event: string,

@@ -43,7 +43,7 @@ export type SqlStep =
 /** A unit of work. An engine carries out each step and resumes the work with the rows of the step. */
 export type Work<T> = Generator<SqlStep, T, readonly object[]>
 
-/** Builds a statement: inserts statements as text, binds other parts as values. A constant text is faster. */
+/** Builds a statement: inserts statements as text, binds other parts as values. In hot paths, use constant texts. */
 export function sql(texts: TemplateStringsArray, ...parts: readonly (SqlValue | Statement)[]): Statement {
   let [text = ''] = texts
   const values: SqlValue[] = []

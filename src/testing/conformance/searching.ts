@@ -227,7 +227,7 @@ const someKinds = fc.oneof(
   fc.subarray([...EVENT_KINDS]),
 )
 
-/** The index of an event, and an offset from its time in microseconds. */
+/** The index of an event, and an offset in microseconds from the event's time. */
 const somewhere = fc.tuple(fc.nat(120), fc.constantFrom(-1, 0, 1, -1_000_000))
 
 const PARTS = ['', 'e', 'THE', 'Ok', '\n', '\u0000', '\ud800', '%', '_', 'why?', 'É', '😀']
