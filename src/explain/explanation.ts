@@ -7,7 +7,7 @@ import { objectOf, objectsOf, stringOf } from '../messages/text.ts'
 /** Why an event is in the view or not. */
 export type VerdictCode =
   | 'unit'
-  /** In the view: part of a batch that has all its results. */
+  /** The event is in the view, in a batch that has all its results. */
   | 'batch'
   /** The event's batch waits for a result. */
   | 'pending'

@@ -170,7 +170,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     : strayResult(state, entry)
 }
 
-/** Whether a result would end the call if the first result were missing. */
+/** Whether this later result would end the call if the call's first result were missing. */
 function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry): boolean {
   for (const { entry } of branchOf(parent).dropped)
     if (entry.seq > first.seq && isResultEntry(entry) && callOfResult(state, entry)?.seq === call.seq)

@@ -9,9 +9,9 @@ import { isAddress, isBase64, readImage, urlOf } from './files.ts'
 import { isWhitespace } from './text.ts'
 
 /**
- * A function that returns whether a value has a shape. Rules of grammars call it with a judge. The shape then
- * passes a description of itself to the judge, which collects errors. With a judge, conditions of `where` are
- * not checked, because separate rules check them.
+ * A function that returns whether a value has a shape. The rules of a grammar call it with a judge, which collects
+ * errors. The function then passes the value and the shape's description to the judge. It does not check the
+ * conditions of {@link where}, because separate rules check them.
  */
 export interface Shape<T> {
   (value: unknown, judge?: Judge): value is T
@@ -87,7 +87,7 @@ export const listOf =
     judge?.list(shape, value) ??
     (Array.isArray(value) && value.length >= minimum && value.every((item) => shape(item)))
 
-/** Returns the shape of an object with any keys. It ignores the judge: only the AI SDK, which has no rules, uses it. */
+/** Returns the shape of an object with any keys. Ignores judges: only the AI SDK's grammar, without rules, uses it. */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value): value is Record<string, T> =>

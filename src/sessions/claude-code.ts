@@ -365,7 +365,7 @@ const isRepeatedLine = (one: Line, other: Line): boolean =>
 const contentIn = ({ type, parent, fields }: Line): string =>
   JSON.stringify([type, parent, fields['subtype'], fields['message'], fields['attachment']])
 
-/** Returns the lines of a record, because a session from the web is one document that contains all lines. */
+/** Returns the lines of a record. A session from the web is a single record, which contains all lines. */
 function unwrap(record: SessionRecord): readonly SessionRecord[] {
   const { loglines } = objectOf(record.value)
   if (!Array.isArray(loglines)) return [record]
@@ -439,7 +439,7 @@ export class Turns {
     this.#leads = null
   }
 
-  /** Returns the origin of a line's event. If the line starts a branch, the event follows its parent's event. */
+  /** Returns the origin of a line's event. If the line starts a branch, the event follows the parent line's event. */
   originOf(line: Line, origin: Origin): Origin {
     const { uuid, parent, isTyped } = line
     if (uuid === null) return origin

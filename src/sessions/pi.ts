@@ -239,7 +239,7 @@ function readCompaction(entry: RawObject, record: SessionRecord, origin: Origin,
   }
 }
 
-/** Returns the places that a compaction kept. Its entry has the first place's id or, in version 1, its index. */
+/** Returns the places that a compaction kept. `entry` has the id of the first kept entry (in version 1, its index). */
 function keptFrom(entry: RawObject, sight: readonly Place[], { lines, firsts }: Tree): readonly Place[] {
   const index = entry['firstKeptEntryIndex']
   const line = typeof index === 'number' ? index + 1 : lines.get(stringOf(entry['firstKeptEntryId']))

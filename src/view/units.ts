@@ -90,7 +90,7 @@ export interface Flow {
   /** Whether a thinking loop (U5) is open after the units; null if the units do not change this. */
   readonly loop: boolean | null
   readonly paused: boolean | null
-  /** Number of calls of the provider's tools without results: n before the units, max(`floor`, n + `added`) after. */
+  /** If n calls of the provider's tools lack results before the units, max(`floor`, n + `added`) lack them after. */
   readonly floor: number
   readonly added: number
   /**

@@ -142,7 +142,7 @@ function findPrivateKeys(text: string, report: ReportHit): void {
   }
 }
 
-/** Returns the end of the key's lines. One pattern for all lines would overflow an engine's stack. */
+/** Returns the end of a key that has no END line. One pattern for all lines would overflow a regex engine's stack. */
 function endOfKeyLines(text: string, from: number): number {
   let end = from
   for (const pattern of [KEY_LINE, CUT_LINE]) {

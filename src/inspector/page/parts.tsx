@@ -211,7 +211,7 @@ export const numberCells = (counts: readonly (number | undefined)[]): ComponentC
 interface FoldProps {
   readonly class?: string
   readonly summary: ComponentChild
-  /** Returns the content, which is rendered only while the fold is open. */
+  /** Returns the content, which is rendered only while the section is open. */
   readonly children: () => ComponentChild
 }
 

@@ -110,8 +110,8 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
 }
 
 /**
- * Removes a part's signature. The signature of an image is replaced by the placeholder, because the provider
- * would refuse the image without a signature.
+ * Removes a part's signature. The signature of an image is replaced by the provider's placeholder signature,
+ * because the provider would refuse the image without a signature.
  */
 function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {
   const isImage = thoughtSignature !== undefined && 'inlineData' in rest

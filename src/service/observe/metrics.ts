@@ -1,7 +1,7 @@
 /**
- * Metrics in the Prometheus format. `prom-client` is not used: it does not limit the series that requests
- * create. It also requires Node modules (`cluster`, `http`, `v8`), but a service must run on any fetch
- * server.
+ * Metrics in the Prometheus format. `prom-client` is not used, because it does not limit the number of time series
+ * that requests create. It also requires Node modules (`cluster`, `http`, `v8`), but a service must run on any
+ * fetch server.
  */
 
 import type { LeftOut } from '../../messages/prefix.ts'

@@ -398,7 +398,7 @@ function columnsOf(statement: SqliteStatement | (SqliteStatement & Listing)): st
 
 export class PartlyWritten extends Error {}
 
-/** An exception of the caller's own work, which is not a fault of the connection. */
+/** The failure of a caller's `within` function, which is not a fault of the connection. */
 export class CallbackError extends Error {
   constructor(cause: unknown) {
     super('The work within an append has failed.', { cause })

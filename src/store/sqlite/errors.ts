@@ -15,7 +15,7 @@ const RESULTS: Readonly<Record<number, string>> = {
 /** Result codes: the file of an open connection was replaced or deleted. */
 const MOVED: readonly unknown[] = [1032, 'SQLITE_READONLY_DBMOVED']
 
-/** Result codes: to undo a crashed writer's changes, the database must be opened for writing. */
+/** Result codes: the database must be opened for writing, so that SQLite can undo a crashed writer's changes. */
 const UNDO: readonly unknown[] = [776, 'SQLITE_READONLY_ROLLBACK']
 
 type Meaning = readonly [code: ErrorCode, message: string]

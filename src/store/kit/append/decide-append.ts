@@ -19,7 +19,7 @@ import { instantIn } from '../query/time-zone.ts'
 
 /**
  * A series of entries, each the parent of the next. An entry continues its parent's lane if it can be HEAD (a
- * ConversationStateUpdateEvent cannot), and its parent is the log's latest entry that can be HEAD. Every other
+ * ConversationStateUpdateEvent cannot) and its parent is the latest earlier entry that can be HEAD. Every other
  * entry in the tree opens a lane. So between two consecutive entries of a lane, the log has only entries
  * outside the tree, and state updates, each of which has its own lane.
  */
