@@ -1,6 +1,5 @@
 import type { Content, TextContent } from '../event/shapes.ts'
 import { ColloquyError } from '../event/errors.ts'
-import { completionOf } from '../event/completion.ts'
 import type { EventWith } from '../event/kinds.ts'
 import { earlyEndOf, isVisible, replyOf } from '../event/reply.ts'
 import { hasText, quote } from '../event/text.ts'
@@ -20,6 +19,7 @@ import {
 import { completionFrame } from './phrases.ts'
 import { hasOthers } from './reply-parts.ts'
 import { batchMessages } from './results.ts'
+import { completionOf } from '../event/completion.ts'
 
 interface RenderedMessage {
   readonly message: UserMessage | AssistantMessage
