@@ -642,7 +642,7 @@ interface Range {
 /** Gaps up to this many events are read rather than skipped. */
 const GAP = 16
 
-/** Maximum number of separate reads. Ranges are merged until they fit. */
+/** Maximum number of ranges, which are read separately. If there are more, neighbouring ranges are merged. */
 const RANGES = 32
 
 function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {

@@ -82,7 +82,7 @@ export function editObject(
   return edit(object, key, (value) => (isObject(value) ? change(value) : value))
 }
 
-/** Changes a list as {@link edit} changes an object: each item that is an object. O(keys + items). */
+/** Like {@link edit}, but changes each object in the field's list. Keeps other values and items. O(keys + items). */
 export function editEach(
   object: JsonObject,
   key: string,

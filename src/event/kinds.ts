@@ -6,7 +6,7 @@ import type { ToolResultEvent, Event, EventOf } from './types.ts'
 /** Tools that change nothing, so their calls need no confirmation. */
 export const BUILT_IN_TOOLS: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/** Facts about one kind of event. */
+/** Properties of one kind of event. */
 export interface KindFacts {
   /** Number of the kind in snapshots, from 1 to 254. It must never be changed or reused. */
   readonly code: number

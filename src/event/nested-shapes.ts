@@ -5,7 +5,7 @@ import { editEach, editObject } from './json.ts'
 import { type EventKind, KINDS } from './kinds.ts'
 
 export interface Shape {
-  /** The fields whose default is not null. */
+  /** The fields' defaults, except those that are null. */
   readonly defaults: JsonObject
   /** Fields with a nested object, or with a list of objects (`each`). `shapeOf` returns an object's shape. */
   readonly inner: readonly (readonly [

@@ -496,7 +496,7 @@ const isTool = ({ type }: RawObject): boolean => type === 'dynamic-tool' || stri
 
 const DONE: ReadonlySet<unknown> = new Set(['output-available', 'output-error', 'output-denied'])
 
-/** Whether a call has ended. If the user has denied it, the page may be stored before the server's reply. */
+/** Whether a call has ended. A denied call has ended, even if the page was stored before the server's reply. */
 const isDone = ({ state, approval }: RawObject): boolean =>
   DONE.has(state) || (state === 'approval-responded' && objectOf(approval)['approved'] === false)
 

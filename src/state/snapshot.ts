@@ -143,8 +143,8 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
 }
 
 /**
- * Reads the parts of a snapshot. Returns null when `decodeSnapshot` does, but accepts parts without bodies.
- * In the result, `lacking` has the positions of the bodies that must be read from the log.
+ * Reads the parts of a snapshot. Returns null in the same cases as `decodeSnapshot`, except if only bodies are
+ * missing: `lacking` then has the positions of the bodies that must be read from the log.
  */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   // Reading invalid data with a valid checksum throws.

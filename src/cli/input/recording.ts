@@ -47,7 +47,7 @@ function notUtf8(raw: string, fact: Fact): Quarantined {
   return quarantine(raw, [{ loc: [], msg, type: 'unicode_error' }], readable as JsonObject)
 }
 
-/** Kind of a line that wraps a quarantined line. Other readers quarantine lines of this kind. */
+/** Kind of a line that wraps a quarantined line. Programs that do not know this kind quarantine the line. */
 const KIND = 'colloquy.quarantined'
 
 export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): string {

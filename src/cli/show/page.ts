@@ -108,7 +108,7 @@ export class Page {
     return this.io.stderr.write(`colloquy: ${message}\n`)
   }
 
-  /** Does `work` and prints its error. With `json`, also prints it as JSON on standard output. @throws OutputError */
+  /** Runs `work` and prints its error. With `json`, also prints it as JSON on standard output. @throws OutputError */
   async attempt({ name, fields }: About, work: () => Promise<number>): Promise<number> {
     try {
       return await work()

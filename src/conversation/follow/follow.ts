@@ -438,7 +438,7 @@ const toFollowItem = (item: FeedItem): FollowItem =>
     ? { ...toLogged(item.event), conversationId: item.conversationId }
     : { type: item.type, conversationId: item.conversationId }
 
-/** Tracks which shards may have new items. A poll without news is one read of at most one item. */
+/** Tracks which shards may have new items. A poll that finds nothing new is one read of at most one item. */
 class News {
   readonly #store: Store
   readonly #waiters = new Map<number, () => void>()

@@ -89,7 +89,7 @@ function promptsFrom({ log }: State, from: number): Prompt[] {
   return prompts.toReversed()
 }
 
-/** Returns the position from which on no hook has read the messages; null if this depends on an evicted body. */
+/** Returns the position from which hooks must still read messages; null if this depends on an evicted body. */
 function startOf({ log }: State): number | null {
   const shown = new Set<string>()
   let since: number | null = null

@@ -319,7 +319,7 @@ export class Sandboxes {
     }
   }
 
-  /** Whether a sandbox counts towards the limit. A sandbox without a command does not. */
+  /** Whether a sandbox counts towards the limit. A sandbox whose specification has no command does not. */
   #counts({ sandbox_spec_id: specId }: SandboxRecord): boolean {
     return this.#provider?.specs.find(({ id }) => id === specId)?.command !== null
   }

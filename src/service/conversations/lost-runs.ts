@@ -24,7 +24,7 @@ interface WatchedConversation {
   readonly from: number
 }
 
-/** Whether the completion at a position can start a run. On a branch without HEAD, it concerns no run. */
+/** Whether the completion at a position can start a run. A completion outside HEAD's branch cannot. */
 export const canRunAfterCompletion = ({ header: { status }, log }: State, seq: number): boolean => {
   const completion = log.entries.get(seq)
   if (completion === undefined || !isOnPathIn(completion, log.head)) return false

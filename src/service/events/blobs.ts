@@ -76,7 +76,7 @@ export const blobOperations = (store: Store): Operation[] => {
 
 const MAX_KNOWN = 10_000
 
-/** Characters of the previous piece that are searched again, to find an `encrypted_content` across two pieces. */
+/** Characters of the previous piece that are searched again, to find an `encrypted_content` that spans both. */
 const OVERLAP = 32
 
 /**

@@ -34,7 +34,7 @@ interface Described {
   readonly mediaType?: string
   /**
    * Descriptions, by status code, of responses whose status is not `status`. Successful responses have the
-   * schema `returns`. The document adds a 404 to each path with a conversation.
+   * schema `returns`. The OpenAPI document adds a 404 to each path with a conversation's id.
    */
   readonly otherwise?: Readonly<Record<number, string>>
 }

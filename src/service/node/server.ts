@@ -322,7 +322,7 @@ function hostName(host: string, address: string, family: string): string {
   return family === 'IPv6' && name.includes(':') ? `[${name}]` : name
 }
 
-/** Destroys the connection if the reader is too slow, instead of reporting an error of the server. */
+/** Destroys the connection if the client reads too slowly, instead of reporting an error of the server. */
 function cutOff(response: Response, outgoing: { destroy(): unknown }): Response {
   const { body, headers } = response
   if (body === null || headers.get('content-type') !== 'text/event-stream') return response

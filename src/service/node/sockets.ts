@@ -244,7 +244,7 @@ const MAX_BYTES = 2 ** 18
 /** Bytes of an unfinished frame that each socket may hold, even when the budget is exceeded. */
 const GUARANTEED_BYTES = 2 ** 16
 
-/** Maximum bytes of the first frame, which contains only a key. The maximum also applies to pings before it. */
+/** Maximum bytes of the first frame, which contains only a key. Earlier pings count towards it. */
 const MAX_FIRST_FRAME = 4_096
 
 /** A frame; the text of a binary frame is null. */

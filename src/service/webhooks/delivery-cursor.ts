@@ -137,7 +137,7 @@ export interface DeliveryCursor {
 
 /** The collections of a webhook. A conversation has at most one item, in `cursors` or in `failing`. */
 export interface Collections {
-  /** Contains one job. At the webhook's first start, the job makes conversations due for sending. */
+  /** Collection with a single job. When the webhook first starts, the job makes conversations due for sending. */
   readonly start: string
   readonly cursors: string
   readonly failing: string

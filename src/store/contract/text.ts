@@ -35,7 +35,7 @@ export interface TextFilter {
 export interface TextQuery extends TextFilter {
   /**
    * `time` (default): newest first, compared in milliseconds. `rank`: best first, by the frequency of the
-   * terms, in groups of {@link MAX_RANKED}.
+   * terms. Each group of {@link MAX_RANKED} hits is sorted separately; the group of the newest hits is first.
    */
   readonly order?: 'time' | 'rank'
   /** 1 to `MAX_PAGE_SIZE`. Default: 20. */

@@ -129,9 +129,8 @@ export class Connection {
   }
 
   /**
-   * Runs one statement, then the caller's work on the client that holds the transaction, and commits both.
-   * `work` returns whether anything was written. If `work` wrote something and has ended the transaction, the
-   * call rejects.
+   * Runs a statement and then `work` in one transaction of the same client. `work` returns whether anything
+   * was written. If `work` returns true although it has ended the transaction itself, the call rejects.
    */
   readonly transaction = async <Row extends object>(
     sql: string,

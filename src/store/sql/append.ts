@@ -91,7 +91,7 @@ export class KnownLog implements AppendContext {
   tip: LogTip
   /** Number of the log's events that the text index has. */
   textVersion: number
-  /** Whether searches find all lines of the log. Not used if times decrease (see `IN_ORDER`). */
+  /** Whether searches find all facts of the log. Not stored if the log's times decrease (see `IN_ORDER`). */
   isSearchable: boolean
   lease: AppendContext['lease'] = null
   readonly #reads: ReturnType<typeof eventReads>

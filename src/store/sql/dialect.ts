@@ -149,7 +149,7 @@ export interface Dialect {
     /** The end of the range: excluded in ascending order, included in descending order. */
     readonly end: bigint
   }): Statement & { readonly order: readonly string[] }
-  /** Selects columns of a log `l` and of its events `e` that are in the tree. `ids`: JSON list of event ids. */
+  /** Selects columns of a log `l` and of its events `e` in the tree whose ids are in `ids`, a JSON list. */
   withIds(columns: string): (conversationId: string, ids: string) => Statement
   /** The table with the kinds and sources of indexed events. */
   readonly kinds: string

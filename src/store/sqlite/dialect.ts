@@ -173,7 +173,7 @@ const COUNT = statement('count(*) AS count')
 const WITH_EVENT = statement('CROSS JOIN colloquy_event AS e ON e.number = w.number')
 const [EVENT, WALKED] = [statement('e'), statement('w')]
 
-/** Returns the SELECTs of a range. For positions, they name the index, so that SQLite uses it and never sorts. */
+/** Returns a range's SELECTs. For a range of positions, they name an index, so that SQLite uses it and never sorts. */
 function rangeStatements(form: RangeForm, range: EventRange, columns: Statement): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane, low, high } = range
@@ -188,7 +188,7 @@ function rangeStatements(form: RangeForm, range: EventRange, columns: Statement)
   return bounds.map((bound) => sql`SELECT ${columns} FROM ${rows} AND ${bound}${isInLane}${hasText}`)
 }
 
-/** Reads a page of ranges. SQLite walks each range in an index, and merges the walks without sorting. */
+/** Selects a page of events. SQLite walks each range in an index, and merges the walks without sorting. */
 function pageOfRanges(
   form: RangeForm,
   ranges: readonly EventRange[],
