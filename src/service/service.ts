@@ -226,7 +226,7 @@ export function createService(options: ServiceOptions): Service {
     ...sharedEvents(shared),
     ...ownEvents(engine.store),
     ...blobOperations(engine.store),
-    ...deletionOperations(controlPlane),
+    ...deletionOperations(engine, controlPlane.deletions),
     ...lifecycleOperations(lifecycle, (name) => profiles.get(name), {
       delete: (id) => controlPlane.deletions.delete(id),
       inherit: (source) => inheritedOf(sandboxes, source),
@@ -257,7 +257,7 @@ export function createService(options: ServiceOptions): Service {
     ...workspaceOperations(options.workspace ?? null),
     ...keyOperations(storedKeys, requireUser, userOf),
     ...organizationOperations(requireUser, userOf),
-    ...organizationListOperations({ users, identify: requireUser, credits: options.credits ?? (() => null) }),
+    ...organizationListOperations(users, requireUser, options.credits ?? (() => null)),
     ...showMetrics(metrics),
     ...inspectorOperations(options.inspector ?? null),
     ...serverOperations(version, engine.store, live, sandboxes.files !== null),

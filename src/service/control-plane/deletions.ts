@@ -1,5 +1,6 @@
 /** Deletes conversations and what the service stores for them. After a crash, another process finishes a deletion. */
 
+import type { Engine } from '../../conversation/engine.ts'
 import { type DeletionOptions, EMPTY_REPORT } from '../../conversation/engine-context.ts'
 import type { DeletionFilter, RetentionOptions } from '../../conversation/retention.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -111,12 +112,7 @@ const deletionOf = (record: ConversationRecord): Deletion => ({
   sandbox_id: appOf(record).sandbox_id,
 })
 
-interface DeletionContext {
-  readonly lifecycle: Lifecycle
-  readonly deletions: Deletions
-}
-
-export const deletionOperations = ({ lifecycle: { engine }, deletions }: DeletionContext): Operation[] => [
+export const deletionOperations = (engine: Engine, deletions: Deletions): Operation[] => [
   operation('post /api/conversations/delete', {
     operationId: 'delete_conversations',
     tag: 'Conversations',

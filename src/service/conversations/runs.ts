@@ -27,13 +27,6 @@ const expiryOf = (error: unknown): number =>
 const isExpected = (error: unknown): boolean =>
   hasCode(error, 'already_running') || hasCode(error, 'unknown_conversation') || hasCode(error, 'closed')
 
-const alreadyRunning = (conversationId: string): ColloquyError =>
-  new ColloquyError(
-    'already_running',
-    'The conversation is already running. Wait for the active run, or interrupt it.',
-    { conversationId },
-  )
-
 class Slots {
   readonly #limit: number
   /** The callers that hold each slot. All callers that request a conversation's run share one slot. */
@@ -268,7 +261,12 @@ export class Runs {
   async #begin(conversation: Conversation, from: number): Promise<void> {
     const { id } = conversation
     this.checkAgent()
-    if (this.has(id)) throw alreadyRunning(id)
+    if (this.has(id))
+      throw new ColloquyError(
+        'already_running',
+        'The conversation is already running. Wait for the active run, or interrupt it.',
+        { conversationId: id },
+      )
     const free = this.#slots.acquire(id)
     const runOver = new AbortController()
     let isWaiting = true

@@ -1,5 +1,5 @@
 import { isLegalId } from '../../event/ids.ts'
-import { edit, editObject } from '../../event/json.ts'
+import { edit, editObject, withoutNulls } from '../../event/json.ts'
 import { EVENT_KINDS, type EventKind, KINDS } from '../../event/kinds.ts'
 import { maskSecrets } from '../../event/mask.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
@@ -59,16 +59,13 @@ export function filterOf(
   values: FilterValues,
   hidden: readonly EventKind[] = [],
 ): EventFilter {
-  const { kind = null, kind__eq = kind, timestamp__gte = null, timestamp__lt = null } = values
-  const { source = null, body = null } = values
+  const { kind = null, kind__eq = kind, source, body: text } = values
+  const { timestamp__gte: timestampGte, timestamp__lt: timestampLt } = values
   return {
     conversationId,
     ...(hidden.length > 0 && { excludeKinds: hidden }),
     ...(kind__eq !== null && { kinds: [kind__eq] }),
-    ...(timestamp__gte !== null && { timestampGte: timestamp__gte }),
-    ...(timestamp__lt !== null && { timestampLt: timestamp__lt }),
-    ...(source !== null && { source }),
-    ...(body !== null && { text: body }),
+    ...withoutNulls({ timestampGte, timestampLt, source, text }),
   }
 }
 

@@ -16,15 +16,17 @@ export interface Handled {
   readonly milliseconds: number
 }
 
+export type Around = (
+  request: Request,
+  operation: Operation,
+  work: () => Promise<Response>,
+) => Promise<Response>
+
 interface AppOptions {
   readonly requireUser: (request: Request) => Promise<unknown>
   readonly onFailure: (error: unknown, request: Request, requestId: string) => void
   readonly onRequest: (request: Request) => (handled: Handled) => void
-  readonly around: (
-    request: Request,
-    operation: Operation,
-    work: () => Promise<Response>,
-  ) => Promise<Response>
+  readonly around: Around
   readonly maxBodyBytes: number | undefined
   readonly allowOrigin: AllowOrigin
 }

@@ -1,5 +1,5 @@
 import { readReplyOffset } from '../../conversation/streamed.ts'
-import type { Event } from '../../event/types.ts'
+import type { Event, StreamingDeltaEvent } from '../../event/types.ts'
 import type { Parameters, ValuesOf } from '../http/parameters.ts'
 import { boolean, integer, oneOf, optional, readParameters, withDefault } from '../http/parameters.ts'
 import { type FailureText, HttpProblem } from '../http/problem.ts'
@@ -211,7 +211,4 @@ class SessionFrames {
   }
 }
 
-interface Delta {
-  readonly content?: string | null
-  readonly reasoning_content?: string | null
-}
+type Delta = Pick<StreamingDeltaEvent, 'content' | 'reasoning_content'>

@@ -14,10 +14,7 @@ const MAX_FILES = 10_000
 
 type Stored = Pick<Extension, 'enabled' | 'source' | 'repo_path' | 'installed_at'>
 
-interface Manifest extends JsonObject {
-  readonly name: string
-  readonly version: string
-  readonly description: string
+interface Manifest extends JsonObject, Pick<Extension, 'name' | 'version' | 'description'> {
   readonly entrypoint: string
 }
 

@@ -146,11 +146,8 @@ export function processSandboxes(options: ProcessSandboxesOptions): SandboxProvi
 
 const isName = (id: string): boolean => /^[\w-]{1,64}$/.test(id)
 
-const isDirectory = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  )
+const isDirectory = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(() => null))?.isDirectory() === true
 
 function checkSpecs(specs: readonly ProcessSpec[]): void {
   if (specs.length === 0) throw invalid('Pass at least one sandbox spec.')

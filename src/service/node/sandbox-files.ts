@@ -131,11 +131,8 @@ async function nearest(path: string): Promise<{ readonly real: string; readonly 
   }
 }
 
-const isThere = (path: string): Promise<boolean> =>
-  readdir(dirname(path)).then(
-    (names) => names.includes(basename(path)),
-    () => false,
-  )
+const isThere = async (path: string): Promise<boolean> =>
+  (await readdir(dirname(path)).catch((): string[] => [])).includes(basename(path))
 
 async function directory(path: string): Promise<string> {
   if ((await guarded(() => stat(path))).isDirectory()) return path

@@ -1,6 +1,6 @@
 /** Records a span for each request if `@opentelemetry/api` is installed. */
 
-import type { Operation } from '../http/operation.ts'
+import type { Around } from '../http/app.ts'
 
 /** The part of `@opentelemetry/api` that this file uses. Declared here, so that its types are not required. */
 interface TracingApi {
@@ -23,8 +23,6 @@ interface Getter {
   keys(carrier: Headers): string[]
   get(carrier: Headers, key: string): string | undefined
 }
-
-type Around = (request: Request, operation: Operation, work: () => Promise<Response>) => Promise<Response>
 
 const HEADERS: Getter = {
   keys: (headers) => [...headers.keys()],

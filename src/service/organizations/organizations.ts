@@ -84,12 +84,6 @@ export class Users {
  */
 export type Credits = (org: string | null) => Promise<string | null> | string | null
 
-interface OrganizationParts {
-  readonly users: Users
-  readonly identify: (request: Request) => Promise<Caller>
-  readonly credits: Credits
-}
-
 const operation = operationsIn('Organizations')
 
 export async function organizationOf({ headers }: Request, caller: Caller): Promise<string | null> {
@@ -107,7 +101,11 @@ const USER = objectOf({
   org_id: 'string',
 })
 
-export const organizationListOperations = ({ users, identify, credits }: OrganizationParts): Operation[] => [
+export const organizationListOperations = (
+  users: Users,
+  identify: (request: Request) => Promise<Caller>,
+  credits: Credits,
+): Operation[] => [
   operation('get /api/organizations', {
     name: 'list_organizations',
     returns: objectOf({

@@ -1,17 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
+import { PAGING } from '../events/search.ts'
 import { type BodyOf, objectOf, operationsIn, type Operation, pageOfSchema } from '../http/operation.ts'
-import { CURSOR_PAGING, firstInBytes } from '../http/paging.ts'
-import {
-  dateTime,
-  integer as whole,
-  oneOf,
-  optional,
-  text as anyText,
-  type ValuesOf,
-  withDefault,
-} from '../http/parameters.ts'
+import { firstInBytes } from '../http/paging.ts'
+import type { ValuesOf } from '../http/parameters.ts'
+import { dateTime, integer as whole, oneOf, optional, text as anyText } from '../http/parameters.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { fresh } from '../live/server-frames.ts'
 import { SlowReader } from '../live/start.ts'
@@ -210,11 +204,7 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
     }),
     operation('get /api/bash/bash_events/search', {
       name: 'search_bash_events',
-      query: {
-        ...FILTERS,
-        sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
-        ...CURSOR_PAGING,
-      },
+      query: { ...FILTERS, ...PAGING },
       returns: pageOfSchema(EVENT),
       description:
         'The latest 1,000 of this process; `page_id` is the id of the last event of the previous page, which must still be stored',

@@ -187,10 +187,8 @@ function restoreMasked(name: string, list: readonly JsonValue[], before: readonl
   })
 }
 
-const labelOf = (name: string): string => {
-  const label = name.replaceAll('_', ' ')
-  return label.charAt(0).toUpperCase() + label.slice(1)
-}
+const labelOf = (name: string): string =>
+  name.replaceAll('_', ' ').replace(/^./, (first) => first.toUpperCase())
 
 function section(key: string, label: string, shape: z.ZodType, prefix = `${key}.`): JsonObject {
   const { properties = {} } = z.toJSONSchema(shape, { io: 'input' })

@@ -130,13 +130,9 @@ const IN_A_ROW = 10
 /** Minimum milliseconds between two retries, of any messages. Applies only after many failures in a row. */
 const PACE = 50
 
-interface SenderOptions {
-  readonly engine: Engine
-  readonly webhook: Webhook
-  readonly collections: Collections
+interface SenderOptions extends Omit<Delivery, 'job'> {
   readonly pollInterval: number
   readonly leaseTtl: number
-  readonly signal: AbortSignal
   /** Called with the error of each failed attempt to send. If the store failed, `conversationId` is null. */
   readonly onFailure: (error: unknown, conversationId: string | null) => void
 }

@@ -163,17 +163,12 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
       otherwise: FULL,
       handle: ({ body }) => add('workspaceParents', body.parents),
     }),
-    ...(
-      [
-        ['', 'workspaces'],
-        ['/parents', 'workspaceParents'],
-      ] as const
-    ).map(([path, field]) =>
+    ...(['', '/parents'] as const).map((path) =>
       savedOperation(`delete /api/workspaces${path}`, {
         name: `delete_workspace${path === '' ? '' : '_parent'}`,
         query: { path: text() },
         returns: objectOf({ deleted: 'boolean' }),
-        handle: ({ query }) => remove(field, query.path),
+        handle: ({ query }) => remove(path === '' ? 'workspaces' : 'workspaceParents', query.path),
       }),
     ),
   ]
