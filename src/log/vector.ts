@@ -62,7 +62,7 @@ export class Vector<T> implements Iterable<T> {
     return new Vector<T>(0, null, [])
   }
 
-  /** Tree of the values before the tail. After `prefix`, it may also have later values. Versions share nodes. */
+  /** Tree of the values before the tail. After `prefix`, it can contain values past the end. Versions share nodes. */
   get tree(): Node<T> | null {
     return this.#tree
   }

@@ -61,7 +61,7 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 
 /**
  * Whether parts of this kind can be stored whole. If the kind has a standard field, only parts that the field
- * cannot represent are stored whole. `needs` has the fields of such parts.
+ * cannot represent are stored whole. `Kind.needs` lists the fields that a part stored whole must have.
  */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)

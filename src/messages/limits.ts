@@ -28,7 +28,7 @@ export interface Limits extends GrammarKinds {
   readonly parts: PartTable
   /** The kinds of parts that a reply can have, each with a function that returns a part's digest. */
   readonly kinds: Readonly<Partial<Record<PartKind, (part: never) => Digest>>>
-  /** Returns the order of a reply's parts. Used when no record of this grammar lists the parts. */
+  /** Returns the order of a reply's parts. Used if its record is missing or of another grammar. */
   readonly order: (message: AssistantMessage) => readonly FieldRef[]
   /** Reorders a record's parts, for a provider that rejects other content after a call. */
   readonly arrange?: (

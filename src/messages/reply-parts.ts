@@ -47,7 +47,7 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
   )
 }
 
-/** Returns a part as the key of a cache; null unless the part is frozen, as in a log, because it could change. */
+/** Returns a frozen part, such as a part in a log, as a cache key; null for other parts, because they could change. */
 const cacheKey = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
 
 function contentDigest(part: Content): Digest {
@@ -91,7 +91,7 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
   return block !== undefined && returnable(block) !== null
 }
 
-/** Returns a readable thinking block; null for a reply of another grammar, whose signatures some providers refuse. */
+/** Returns a readable thinking block; null for a reply of another grammar: some providers refuse its signatures. */
 export function thoughtAt(
   { reply, thinking_blocks }: AssistantMessage,
   grammar: GrammarName,

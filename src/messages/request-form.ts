@@ -196,7 +196,7 @@ function recordFaults(
 /** Findings of each request, so that all rules of a provider share one walk through the request. */
 const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
-/** Returns the check for one kind of fault. For one provider, `shape` and `root` must always be the same. */
+/** Returns the check for one kind of fault. All checks of a provider must have the same `shape` and `root`. */
 export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
     const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)

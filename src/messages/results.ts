@@ -11,7 +11,7 @@ import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withRepl
 import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
-/** For each kind of observation of which the model sees more than its `content`: returns what the model sees. */
+/** For observations that show the model more than their `content`, by kind: returns all that the model sees. */
 const PROJECTIONS: Readonly<Record<string, (observation: Observation) => readonly Content[]>> = {
   TerminalObservation: terminal,
   BrowserObservation: browser,
@@ -115,8 +115,8 @@ const toolCall = /* @__PURE__ */ memoize(
 const REJECTED = 'User rejected the action'
 
 /**
- * Writes a result with the call's `tool_call_id`, because a result matched by its `action_id` can have
- * another id. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
+ * Writes a result with the call's `tool_call_id`. The result's own `tool_call_id` can differ if the result was
+ * matched by its `action_id`. Removes the middle of texts over `maxLength` UTF-16 units. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))

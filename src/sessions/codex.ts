@@ -94,7 +94,7 @@ function subagentOf(meta: RawObject): Session['subagent'] {
 
 interface Rollout extends Readonly<ReturnType<typeof indexRollout>> {
   readonly writer: SessionWriter
-  /** Number of events with a text that no item has, by type and text. A repetition by another type subtracts 1. */
+  /** Number of texts added from events, by event type and text. A repetition by another event type subtracts 1. */
   readonly inEvents: Map<string, number>
   /** Number of the first line that a fork or subagent did not copy from its parent; 0 if it copied none. */
   readonly copiedUntil: number
@@ -332,8 +332,8 @@ const withCallId = (item: RawObject): RawObject =>
     : item
 
 /**
- * Omits fields that a provider would refuse: those in which newer versions record an item's turn, and sealed
- * content that was masked when the file was published.
+ * Omits fields that a provider would refuse: an item's turn, which newer versions record, and sealed content
+ * that was masked when the file was published.
  */
 function sendable(item: RawObject, { line }: SessionRecord, writer: SessionWriter): RawObject {
   const { metadata, internal_chat_message_metadata_passthrough: passed = metadata, ...rest } = item

@@ -65,7 +65,7 @@ export function anthropicStep({ client, server, ...options }: AnthropicStepOptio
 
 const hasBudget = (thinking: unknown): boolean => isObject(thinking) && thinking['type'] === 'enabled'
 
-/** Whether a request ends in a tool loop that lacks thinking. If so, the provider rejects enabled thinking. */
+/** Whether a request ends in a tool loop without thinking. The provider rejects it if thinking is enabled. */
 function isUnthought({ messages }: AnthropicRequest): boolean {
   const last = messages.at(-1)
   const isLoop =

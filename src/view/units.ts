@@ -35,7 +35,7 @@ export interface BatchUnit extends UnitOrder {
   readonly calls: Vector<EventEntry<ActionEvent>>
   readonly byCallId: PendingCallIndex
   readonly results: Vector<CallResult>
-  /** Whether a call has thinking blocks, so that the batch starts a thinking loop (U5). */
+  /** Whether any of the calls has thinking blocks. If so, the batch starts a thinking loop (U5). */
   readonly thinking: boolean
   readonly onlyErrors: boolean
 }
@@ -61,7 +61,7 @@ export function eventCount(unit: Unit): number {
 }
 
 /**
- * Yields the events of a unit, pending or not: calls, then results, each in log order (U9). O(events).
+ * Yields the events of a unit, even of a pending one: calls, then results, each in log order (U9). O(events).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])

@@ -208,7 +208,7 @@ export interface Recording extends Readonly<Problems> {
   readonly session: Session | null
   readonly state: State
   readonly loaded: readonly Loaded[]
-  /** Line number in the input of the fact at each log position; for a database, the position plus 1. */
+  /** For each log position, the line number of its fact in the input; for a database, the position plus 1. */
   readonly lines: readonly number[]
 }
 

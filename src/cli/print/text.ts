@@ -44,7 +44,7 @@ export function fit(text: string, columns: number): string {
 export const pad = (text: string, columns: number): string =>
   text + ' '.repeat(Math.max(0, columns - width(text)))
 
-/** Yields lines. The first line begins with `lead`, whose width is `indent`; other lines, with `indent` spaces. */
+/** Wraps words into lines. The first begins with `lead`, which is `indent` wide; the others, with `indent` spaces. */
 export function* wrapWords(
   words: readonly string[],
   columns: number,

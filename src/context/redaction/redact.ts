@@ -25,7 +25,7 @@ interface RedactionWalk {
 
 interface Position {
   readonly treatment: Treatment | undefined
-  /** Path of the value; always empty if no path is in `unchanged`. */
+  /** Path of the value; not computed, and empty, if `unchanged` is empty. */
   readonly path: string
   readonly isSecret: boolean
 }

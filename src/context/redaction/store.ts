@@ -66,7 +66,7 @@ const UNCHANGED = [
 /**
  * Redacts stored events after they are read. Unchanged events are the same objects. If an event of a reply is
  * masked, all events of the reply lose their signatures. O(size).
- * @param masked the response ids of replies with masked events on other pages. Those in `events` are added to it.
+ * @param masked the response ids of replies with masked events on other pages. Adds the ids of those in `events`.
  * @example
  * const place = { conversationId: 'c', seq: 0, id: 'p', parentId: null, inTree: true, time: '0' }
  * const event = { ...place, fact: { kind: 'PauseEvent', id: 'p' } }

@@ -45,7 +45,7 @@ export interface WorkStatus {
   readonly progress: CallProgress | null
 }
 
-/** Returns the status of a background call at a position; of a completed call, at its completion instead. */
+/** Returns the status of a background call at a position or, if the call is completed, at its completion. */
 export function workStatus(
   replayed: Replayed,
   position: number,

@@ -94,7 +94,7 @@ function thoughtPart(step: RawObject): ReplyPart {
   return replyPart.thinking(thinking, step['signature'] || null, more)
 }
 
-/** For each type of step, the field with the contents, and a function that makes a delta of a text. */
+/** For each type of step: the field that lists its contents, and a function that converts a text to deltas. */
 const LISTS = new Map<unknown, readonly [list: string, publish: (text: string) => StreamingDeltaEvent[]]>([
   ['model_output', ['content', replyDelta.text]],
   ['thought', ['summary', replyDelta.reasoning]],

@@ -397,7 +397,7 @@ const FORMS: Readonly<Record<string, Form>> = {
   },
 }
 
-/** Returns the form of a typed call's result. A result that is one item of this form is sent as it is. */
+/** Returns the form of a typed call's result. If the result is a single item of this form, the item is sent. */
 function typedForm(kind: unknown, result: Result | undefined) {
   const form = ownField(FORMS, String(kind))
   if (form === undefined || result === undefined) return null

@@ -45,7 +45,7 @@ export class CallTokens {
     return { token, expires_at, path: callPath(conversationId, actionId) }
   }
 
-  /** Whether a token is valid. Compares hashes in constant time; if none is stored, compares zeros just as long. */
+  /** Whether a token is valid. Compares hashes in constant time; if no hash is stored, compares with zeros instead. */
   async isValid(conversationId: string, actionId: string, token: string): Promise<boolean> {
     const stored = (await this.#records.find(await callbackId(conversationId, actionId)))?.record
     const isSame = isSameHash(stored?.hash ?? '0'.repeat(64), await sha256(token))

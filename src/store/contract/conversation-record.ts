@@ -22,7 +22,7 @@ export interface ConversationRecord {
   readonly sandboxId: string | null
   /** Id of the owner, such as a user id, or null. Same rules as `id`. The store only filters by it. */
   readonly owner: string | null
-  /** Latest status from `setStatus` or the creation, or null. The log may be newer. */
+  /** Latest status from `setStatus` or the creation, or null. The log may contain a newer status. */
   readonly status: string | null
   readonly createdAt: string
   /** Time of the last append or `updateConversation`, or else of the creation. Never decreases. */

@@ -24,7 +24,7 @@ export interface FeedRow {
   readonly witness: string
   readonly conversationId: string
   readonly change: number
-  /** `from`: position of the first event. `until`: position after the last event. Without events: 0 and 1. */
+  /** `from`: position of the first event. `until`: position after the last event. In a row without events: 0 and 1. */
   readonly from: number
   readonly until: number
   readonly isThere: boolean

@@ -373,7 +373,7 @@ export function keyColumn([name, value]: ListKey):
   return column === undefined ? null : [column, value === '' ? null : value]
 }
 
-/** Returns the condition that conversation `c` has a list key. `number`: SQL of `c`'s number, to find its tags. */
+/** Returns the condition that conversation `c` has a list key. `number`: SQL expression for `c`'s number. */
 export function keyCondition(d: Dialect, key: ListKey, number: string): Statement {
   const column = keyColumn(key)
   if (column === null)
