@@ -40,7 +40,7 @@ export interface BackgroundWork {
    */
   readonly signal: AbortSignal
   /**
-   * Appends progress, which the model does not see. A new `task` replaces the task that `resume` receives.
+   * Appends progress, which the model does not see. A `task` in the report replaces the task that `resume` receives.
    * Resolves only after the step has ended, so do not await it in the step.
    */
   readonly report: (progress: ProgressReport) => Promise<void>

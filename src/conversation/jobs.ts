@@ -14,7 +14,7 @@ import { retryConflicts } from '../store/kit/items.ts'
 export interface JobKind<T extends object> {
   readonly store: Store
   readonly collection: string
-  /** Returns a job's collection, if it depends on the record. Default: `collection`. */
+  /** Returns the collection of a job with this record. Without this function, all jobs are in `collection`. */
   readonly collectionOf?: (record: T) => string
   readonly keysOf?: (record: T) => NonNullable<NewItem['keys']>
   /** Milliseconds after which another process may claim the job of a process that died. */

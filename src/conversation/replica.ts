@@ -541,7 +541,7 @@ function readerOf(store: Pick<Store, 'read'>, blobs: BlobMode): Read {
   }
 }
 
-/** Whether an event's references are all in files and tool results, which only requests need. Remembers such events. */
+/** Whether only requests need an event's references: all are in files or tool results. If so, remembers the event. */
 function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   // An id that is derived from the body needs the whole body.
   if (fact.id === undefined || isQuarantined(fact)) return false

@@ -78,7 +78,7 @@ export interface Leaving {
 export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving | null {
   const entries = log.entries.slice(from)
   const moves: { readonly by: Checkpoint; readonly head: Checkpoint | null }[] = []
-  /** Index in `moves` of HEAD's last move to an entry or to its descendant, by the entry's position. */
+  /** By the position of an entry: the index in `moves` of HEAD's last move to this entry or to a descendant. */
   const visits = new Map<number, number>()
   let head: Checkpoint | null = null
   for (const by of entries) {

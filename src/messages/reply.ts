@@ -225,8 +225,8 @@ function ownOf(
 }
 
 /**
- * Maximum number of calls in a reply whose record has `cuts`. While HEAD is between two calls of a longer reply,
- * its signed parts are not sent, because its record has no digest of the reply up to HEAD.
+ * Maximum number of calls in a reply whose record has `cuts`, the digests of the reply up to each call. While
+ * HEAD is between two calls of a longer reply, the reply's signed parts are not sent, because no digest proves them.
  */
 const MAX_CUTS = 100
 

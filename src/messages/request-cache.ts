@@ -28,7 +28,7 @@ interface KnownRequest {
   readonly key: string
   readonly request: OpenRequest<object>
   readonly list: object[]
-  /** The messages before the last point. */
+  /** The messages before the latest saved point of the request. */
   readonly settled: NeutralMessage[]
   readonly undos: (() => void)[]
   readonly points: Point[]

@@ -32,7 +32,7 @@ type Step = Message | ((chat: Chat) => void)
 
 interface Return {
   readonly to: Place | null
-  /** The first `count` of `ids` remain in the view when HEAD has moved back. Null: all events up to `to` remain. */
+  /** After a return, only the first `count` of `ids` remain in the view. Null: all events up to `to` remain. */
   readonly remaining: { readonly ids: readonly string[]; readonly count: number } | null
 }
 

@@ -145,7 +145,7 @@ function upcastOnce(upcast: (fact: Fact) => Fact, fact: Fact): Fact {
   return once
 }
 
-/** Checks R6: three folds continue one old state, each with its own list, and take turns after every fact. */
+/** Checks R6: three folds continue one old state with different lists of facts, and take turns after every fact. */
 function checkContinuations<S, Kept>(
   subject: ReplaySubject<S, Kept>,
   facts: readonly Fact[],

@@ -71,8 +71,8 @@ export type RunResult =
   | (RunEnd & {
       readonly status: 'error' | 'stuck'
       /**
-       * The error that the step threw. Otherwise, an `Error`: its `name` and `message` are the code and detail
-       * of the error in the log. For the status `stuck`, they are `Stuck` and the reason.
+       * The error that the step threw. If the step threw nothing, an `Error`: its `name` and `message` are the
+       * code and detail of the error in the log. For the status `stuck`, they are `Stuck` and the reason.
        */
       readonly error: unknown
     })

@@ -79,8 +79,8 @@ export const int32sOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32A
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 
 /**
- * Serializes texts as two sections. The first has the encoding of all texts, and the end of each text; the
- * second has the joined texts. O(length).
+ * Serializes texts as two sections. The first has a code of the encoding, then the end of each text in UTF-16
+ * units. The second has the joined texts in this encoding. O(length).
  */
 export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
   const ends = new Int32Array(texts.length + 1)

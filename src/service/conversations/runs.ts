@@ -59,8 +59,8 @@ export const isOfService = (error: unknown): boolean =>
 const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
 
 /**
- * Returns the step that runs a conversation. The service does not use all fields of the start request. `start`
- * has the other fields, such as `agent`, `secrets` and `plugins`.
+ * Returns the step that runs a conversation. `start` has the fields of the start request that the service does
+ * not use, such as `agent`, `secrets` and `plugins`.
  */
 export type Agent = (
   conversation: Conversation,

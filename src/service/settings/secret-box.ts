@@ -190,8 +190,7 @@ type Path = readonly string[]
  * Rejects a request that changes the address to which a stored secret is sent, unless the request contains
  * the secret itself. Otherwise, a client could have the secret sent to any address.
  * @param loc path of the changed value in the request
- * @param group true if each field is a group of its own, as in the settings. A secret in one group is never
- *   sent to an address in another group
+ * @param group true if a secret in one field is never sent to an address in another field, as in the settings
  * @throws HttpProblem 422 with the field of the secret
  */
 export function checkDestination(

@@ -124,8 +124,8 @@ export interface DeliveryCursor {
   /** The position of the next event to send; null until a new event is appended. */
   readonly next: number | null
   /**
-   * The next batch has only events before this position; null for no limit. Stored before sending, so that the
-   * same message is sent again after a crash.
+   * The next batch has only events before this position; null for no limit. Stored before the batch is
+   * sent, so that the same batch is sent again after a crash.
    */
   readonly until: number | null
   /** Digest of the last sent record; null until the receiver has accepted the conversation's creation. */

@@ -26,7 +26,7 @@ const RETRIED = ['23503', '40001', '40P01']
 
 const MAX_RETRIES = 3
 
-/** Default of `timeout`, and milliseconds until an attempt to connect fails. */
+/** Milliseconds: the default of the option `timeout`, and the time limit of an attempt to connect. */
 const TIMEOUT = 10_000
 
 /** Maximum number of connections of the store's own pool: ten for calls, and one for `LISTEN`. */
