@@ -209,7 +209,7 @@ function thresholdsOf(options: StuckOptions): StuckThresholds {
 /** Minimum of `alternating_pattern`: step 3 is the first that repeats an earlier step. */
 const LEAST_ALTERNATION = 3
 
-/** Units to read for each step of the longest pattern. This bounds the cost, whatever the length of the log. */
+/** Number of units to read, per step of the longest pattern. This bounds the cost, whatever the log's length. */
 const SLACK = 10
 
 function windowOf(thresholds: StuckThresholds): number {

@@ -337,7 +337,7 @@ export function lostCallResults(
   })
 }
 
-/** Ids of calls that the log records as started since a position. Null if an update was evicted. O(events). */
+/** Ids of calls whose start is recorded at or after a position; null if a state update there is evicted. O(events). */
 function startsSince({ entries }: State['log'], seq: number): ReadonlySet<unknown> | null {
   const updates = entries.slice(seq).filter((entry) => eventKindOf(entry) === 'ConversationStateUpdateEvent')
   if (updates.some(({ event }) => event === null)) return null

@@ -34,7 +34,10 @@ export interface ForkOptions extends Partial<
 export interface ForkPlan {
   /** Positions to copy, ascending; null for the whole log. */
   readonly positions: ReadonlySet<number> | null
-  /** Events to append: source's policy if the copy's may differ; errors of calls that await no confirmation; status. */
+  /**
+   * Events to append: the source's confirmation policy, if the copy's policy could otherwise differ; error
+   * results of calls that do not await a confirmation; status updates.
+   */
   readonly appended: readonly Event[]
   readonly status: Status
 }

@@ -270,7 +270,7 @@ export class SharedReplies {
     }
   }
 
-  /** Runs work in order. Ignores errors of the store, which only delay text. */
+  /** Runs `work` after all earlier work. Ignores errors of the store, because they only delay streamed text. */
   #inOrder(work: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(work).catch(() => undefined)
     return this.#last

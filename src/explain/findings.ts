@@ -76,7 +76,7 @@ interface WrittenRequest {
 /** Values of the option `system` of `toMessages`, for replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
-/** Returns a writer with `replace` or `append`, whichever removes signed parts from fewer replies. */
+/** Returns a writer with `system` set to `replace` or `append`, whichever leaves out signed parts of fewer replies. */
 function sentOf(
   state: State,
   grammar: GrammarName = DEFAULT_GRAMMAR,

@@ -40,13 +40,11 @@ export interface Limits extends GrammarKinds {
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
   readonly pairOf: (value: JsonObject) => PairHalf | null
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
-  /**
-   * Whether a reply without calls is written at all. Signed parts count as output, even if they are left out.
-   */
+  /** Whether a reply without calls is written at all. Signed parts count as output, even if they are left out. */
   readonly hasOutput: (turn: AssistantTurn) => boolean
   /**
-   * Whether `last` is a paused reply that `next` continues, or that the reply to this request continues if
-   * `next` is undefined. If so, no user turn is added after `last`. Absent for a grammar without pauses.
+   * Whether `last` is a paused reply that `next` continues. `next` is undefined for the reply to this request.
+   * If the result is true, no user turn is added after `last`. Absent for a grammar without pauses.
    */
   readonly resumes?: (last: AssistantTurn, next: AssistantTurn | undefined, limits: Limits) => boolean
   /** Whether the provider accepts system messages after the first message. Default: false. */

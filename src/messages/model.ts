@@ -94,7 +94,7 @@ export interface ModelReply {
   readonly endless?: boolean
 }
 
-/** A turn in which the request fails. */
+/** A failure of the request, in place of a reply. */
 export interface ModelFailure {
   /** `silent`: no byte is sent. `disconnected`: the connection is lost before the first byte. */
   readonly fails: 'too_long' | 'rate_limited' | 'server_error' | 'silent' | 'disconnected'

@@ -136,7 +136,7 @@ export function textPieces(content: readonly Content[]): TextPiece[] {
 
 export const isItem = (piece: Piece): piece is BlockPiece => piece.type === 'block' && piece.item === true
 
-/** Replaces a block that would be a separate item of the request with text or an image, where no item is allowed. */
+/** Converts a piece that is an item of the request to text or an image, for positions that allow no items. */
 export const itemAsText = (piece: Piece, accepts: AcceptedContent): Piece =>
   isItem(piece) ? plainPiece(readPart(piece.source), piece.source, piece.cache, accepts) : piece
 

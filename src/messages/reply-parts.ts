@@ -247,8 +247,8 @@ const PART_KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning'
 
 /**
  * Returns the references in a record's `parts`; null if they do not name each part of the standard fields
- * exactly once. If HEAD is between a reply's calls, the branch lacks the later calls. Of the parts after the
- * branch's last call, the list then has only texts and unsigned `other` parts. O(parts).
+ * exactly once. If HEAD is between a reply's calls, the branch lacks the later calls. The returned list
+ * then has, after the branch's last call, only texts and unsigned `other` parts. O(parts).
  */
 function refsOf(
   parts: unknown,

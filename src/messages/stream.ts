@@ -56,8 +56,8 @@ export interface StreamItem {
   /** Pieces of values, by path, such as `content.0.text`. */
   readonly pieces: Map<string, Pieces>
   /**
-   * Lists whose pieces had no index. If the whole item, which arrives at the end, has a text in such a list,
-   * the list's pieces are ignored.
+   * Names of lists, such as `content`, whose pieces arrived without an index. The pieces of such a list are
+   * ignored if the whole item, which arrives at the end, has a text in this list.
    */
   readonly unplaced: Set<string>
   isEnded: boolean

@@ -489,8 +489,8 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
 }
 
 /**
- * Returns, for each event of the path, the id of HEAD when the model was called. A call without this id
- * inherits it from the previous call of its reply.
+ * Returns, for each event of the path, the id that HEAD had when the model was called for this event. A call
+ * that does not record this id inherits it from the previous call of its reply.
  */
 function requestPositions(path: readonly PathEntry[], parentReply: ReplyOnPath | null): RequestPosition[] {
   let reply = parentReply

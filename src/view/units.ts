@@ -126,7 +126,7 @@ export function flowOf(unit: Unit): Flow {
   return { loop, paused, floor: 0, added, joins: [1, isOfLoop ? 0 : 1, 0, 0] }
 }
 
-/** Flow of a unit that no reply continues. */
+/** Flow, except `joins`, of a unit that no later reply continues. */
 const ENDS = { loop: false, paused: false, floor: 0, added: -Infinity }
 const NO_REPLY: Flow = { ...ENDS, joins: [NEVER, NEVER, NEVER, NEVER] }
 

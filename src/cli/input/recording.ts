@@ -24,7 +24,7 @@ interface Decoded extends Loaded {
 
 const UNCHANGED = { upcasts: [], warnings: [] }
 
-/** Decodes a piece. Quarantines an unreadable piece, and never throws. */
+/** Decodes the JSON text of one event. Quarantines an unreadable text, and never throws. */
 export function decodePiece(bytes: Buffer): Decoded {
   const text = bytes.toString('utf8').replaceAll(/^\ufeff|\r$/g, '')
   const stored = unwrap(text)

@@ -323,7 +323,7 @@ export interface FollowOptions {
   readonly pollInterval?: number
   /** Milliseconds before a failed call is retried, doubled each time, minus random jitter. Default: 1,000. */
   readonly retryDelay?: number
-  /** Maximum of the doubled `retryDelay`, in milliseconds. Default: 60,000. */
+  /** Maximum milliseconds to which `retryDelay` is doubled. Default: 60,000. */
   readonly maxRetryDelay?: number
   /**
    * Called with an error of the handler and the items that are delivered again, or with an error of the store

@@ -78,7 +78,7 @@ export function add(
   )
 }
 
-/** Reads the replica. An error of the read counts as the run's own. */
+/** Reads the replica. If the read fails, adds its error to `run.ofReplica`. */
 export const readReplica = <T>(run: RunContext, read: (replica: Replica) => Promise<T>): Promise<T> =>
   recordErrors(run, read(run.replica))
 

@@ -91,8 +91,8 @@ export function isLostTwice({ log: { entries } }: State, seq: number): boolean {
 
 /**
  * Returns all calls of each reply that has a pending call, by LLM response id. Searches backwards from HEAD.
- * Before the first pending call, the search ends at an observation or another reply, because real logs repeat
- * response ids. O(events since the first pending call).
+ * Past the first pending call, the search ends at an observation or another reply, because in real logs, an
+ * older reply can have the same id. O(events since the first pending call).
  */
 function repliesOf({ log }: State, open: readonly PendingCall[]): Map<string, ActionEvent[]> {
   const replies = new Map(open.map(({ entry }) => [entry.event.llm_response_id, [] as ActionEvent[]]))

@@ -312,7 +312,7 @@ type Outputs = ReadonlyMap<unknown, RawObject>
 
 const NAMED_AFTER: ReadonlySet<unknown> = new Set(['message', 'reasoning'])
 
-/** By status, the outcome of a failed response, or of a background response that has not finished. */
+/** Outcomes of failed responses, and of background responses that have not finished, by status. */
 const ENDINGS: Endings = {
   failed: 'failed',
   queued: 'broken_off',

@@ -52,8 +52,8 @@ function linkOf(conversationId: string, { blobs, service = '' }: UIMessagesOptio
 }
 
 /**
- * Returns the long strings of a message's parts, except texts, by address; none unless `blobs` is `refs`. A
- * client may post an address instead of its string.
+ * Returns the long strings of a message's parts, except text parts, by address. The map is empty unless
+ * `blobs` is `refs`. A client may post an address instead of its string.
  */
 export function stringsByAddress(
   { llm_message }: MessageEvent,

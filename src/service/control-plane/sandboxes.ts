@@ -198,7 +198,7 @@ export class Sandboxes {
     })
   }
 
-  /** Executes another process's request for a sandbox. Returns whether the sandbox was resumed. */
+  /** Pauses, resumes or deletes a sandbox as another process requested. Returns whether the sandbox was resumed. */
   async #sweep(id: string): Promise<boolean> {
     const record = (await this.#records.find(id))?.record ?? null
     if (record !== null && this.#isElsewhere(record.lease)) {

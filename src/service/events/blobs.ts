@@ -1,6 +1,4 @@
-/**
- * Serves long strings in events, or byte ranges of these strings, to callers that may read the conversation.
- */
+/** Serves long strings in events, or byte ranges of these strings, to callers that may read the conversation. */
 
 import { DATA_URL, imageTypeOf } from '../../messages/files.ts'
 import { decodeBase64 } from '../../messages/text-files.ts'

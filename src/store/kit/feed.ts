@@ -104,7 +104,7 @@ export const HOLD_TIME = 30 * 86_400_000
 export const VISITED_ROWS = 2_000
 
 /**
- * Returns, for each shard, the lowest position of its followers (one or two numbers); null for a shard
+ * Returns, for each shard, the lowest position of its followers, as one or two numbers; null for a shard
  * without followers. The feed must keep the shard's rows from that position on. O(items).
  * @example
  * heldPositions([])[0] // null

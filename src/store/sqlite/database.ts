@@ -315,7 +315,7 @@ export class Connection {
     return rows
   }
 
-  /** Calls a `within` function. A savepoint shows whether the function has ended the transaction. */
+  /** Calls the function of the option `within`. A savepoint shows whether the function has ended the transaction. */
   #callBack(callback: (handle: unknown) => unknown): void {
     this.all('SAVEPOINT colloquy_callback')
     let result: unknown

@@ -95,7 +95,7 @@ export interface CheckedPage<Place> {
   readonly scope: string
 }
 
-/** Returns the position in a cursor; null without a cursor. `placeOf` returns null for an invalid key. */
+/** Returns the position in a cursor; null without one. @throws `invalid_cursor`, also if `placeOf` returns null. */
 export function placeAfter<Place>(
   scope: string,
   input: Given,
