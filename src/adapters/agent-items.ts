@@ -1,4 +1,4 @@
-/** Converts items of the OpenAI Agents SDK to events that contain these items, and events without items to items. */
+/** Converts items of the OpenAI Agents SDK to events that contain these items, and other events to items. */
 
 import type { AgentInputItem } from '@openai/agents-core'
 import { isObject, without } from '../event/json.ts'

@@ -56,7 +56,7 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
 
 /** Counts usage event by event. Adding an event costs O(its size). */
 export interface UsageCount {
-  /** Pass events in log order. */
+  /** Adds the usage that an event records. Call it in log order. */
   readonly add: (event: Event) => void
   readonly usage: () => Usage
 }

@@ -25,7 +25,7 @@ export class Job<T extends object> {
   readonly id: string
   record: T
   readonly #kind: JobKind<T>
-  /** Runs writes in order: each must name the version that the previous write returned. */
+  /** Runs writes in order, because each must name the version that the previous write returned. */
   readonly #inOrder: RunInOrder = serialQueue()
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>

@@ -10,7 +10,7 @@ import { allConversations } from '../store/kit/query/page.ts'
 export interface Recovery {
   /**
    * `recovered`: the calls were ended, and an error was set. `not_running`: there was nothing to do. `live`:
-   * a run holds the lease or, with `unheld`, the lease has not been released.
+   * a run holds the lease.
    */
   readonly outcome: 'recovered' | 'not_running' | 'live'
   readonly events: readonly AppendedEvent[]
@@ -19,6 +19,7 @@ export interface Recovery {
 /** Duration of a recovery's lease in milliseconds. The lease is renewed until the recovery ends. */
 const TTL = 10_000
 
+/** Recovers a conversation. With `unheld`, returns `live` for any lease that was not released, even an expired one. */
 export function recover(context: EngineContext, id: string, unheld = false): Promise<Recovery> {
   const { store } = context
   return context.use(id, async (replica) => {

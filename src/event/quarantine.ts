@@ -11,7 +11,7 @@ export interface Quarantined {
   readonly quarantined: true
   readonly raw: string
   readonly issues: readonly Issue[]
-  /** The line's id, if legal and if `parent_id` can be read. The line is in the tree unless its id is a duplicate. */
+  /** The line's id, if legal and `parent_id` can be read. Such a line is in the tree unless its id is a duplicate. */
   readonly id?: string
   readonly parent_id?: string | null
   readonly event_kind?: string

@@ -46,7 +46,7 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/** Returns thinking blocks without signatures. Block i gets text `texts[i]`, else its own, else its masked `data`. */
+/** Returns thinking blocks without signatures. Text of block i: `texts[i]`, else its own, else its masked `data`. */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

@@ -199,7 +199,7 @@ function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note
     : []
 }
 
-/** Returns the note on a reply placed before messages that its model had not read, or on one of these messages. */
+/** Returns the note that a reply precedes messages its model had not read, if `unit` is the reply or such a message. */
 function orderNotes(units: readonly Unit[], unit: Unit, unitIds: readonly string[]): Note[] {
   const index = units.indexOf(unit)
   if (isPlaced(unit)) {

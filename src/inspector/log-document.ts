@@ -120,7 +120,7 @@ export function* inspectorPage(
   yield template.slice(dataStart + DATA_MARK.length)
 }
 
-/** Returns what a list shows of a log. */
+/** Returns the fields of a log that a list of logs shows. */
 export const titleOf = ({ title, conversation, name, parent, call }: LogDocument): LogTitle => ({
   title,
   conversation,

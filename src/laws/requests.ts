@@ -61,7 +61,7 @@ export function watchRequests(
   }
 }
 
-/** Returns the last six items, and one at each doubling of the distance from the end. */
+/** Returns the last six items, and earlier items at doubling distances from the end. */
 export function sampled<T>(list: readonly T[]): T[] {
   const items: T[] = []
   for (let back = 1; back <= list.length; back = back < LATEST ? back + 1 : back * 2)

@@ -110,7 +110,7 @@ interface Trajectory {
   readonly agent: RawObject
   /** Names of the child conversations, by the trajectory or session id with which a result refers to them. */
   readonly ids: ReadonlyMap<unknown, string>
-  /** Actions that started children, by the children's names. */
+  /** Ids of the actions that started child conversations, by the children's names. */
   readonly actions: Map<string, string>
 }
 

@@ -458,7 +458,7 @@ export class Turns {
   }
 
   /**
-   * Ends the session at the line `leaf`, as the client did. If the line's prompt is not the current one, moves HEAD
+   * Ends the session at the line `leaf`, as the client did. If this line is not under the current prompt, moves HEAD
    * to the line's event. If the next line continues the abandoned branch, `resume` moves HEAD back.
    */
   end(leaf: string, origin: Origin): void {

@@ -367,7 +367,7 @@ const isThought: IsTwice = ({ text }, { thoughts }) => thoughts.has(stringOf(tex
 const isCalled: IsTwice = (payload, { called }) => signsOf(payload).some((sign) => called.has(sign))
 const hasOutput: IsTwice = ({ call_id }, { results }) => results.has(stringOf(call_id))
 
-/** Whether an event about a started or completed item repeats an item of the model or a later event. */
+/** Whether an event about a started or completed item repeats a `response_item`, or a later `item_completed` event. */
 const isRepeated: IsTwice = (payload, rollout) => {
   const { type, id } = objectOf(payload['item'])
   if (payload['type'] === 'item_started' && rollout.completed.has(stringOf(id))) return true

@@ -276,7 +276,7 @@ function jsonSchemaOf(name: string, parameters: StepTool['parameters']): JsonObj
   }
 }
 
-/** Merges a schema's alternatives into one object schema. If a `$ref` repeats, only its `required` is added again. */
+/** Merges a schema's alternatives into one object schema. A repeated `$ref` adds only its `required` fields. */
 function uniteAlternatives(
   schema: JsonObject,
   root = schema,

@@ -119,7 +119,7 @@ function* startLines(
   else yield `  API keys of models are not stored (set ${SECRET} to store them encrypted)`
 }
 
-/** Reads the keys. @throws UsageError if the variable is set but has no key: anyone could use the service. */
+/** Reads the session keys. @throws UsageError if the variable is set but has no key: anyone could use the service. */
 function sessionKeys({ env }: Io): string[] {
   const text = env[KEYS]
   if (text === undefined) return []

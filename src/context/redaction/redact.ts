@@ -143,10 +143,7 @@ type Treatment =
   | 'bytes'
   /** Thinking blocks, which are signed. */
   | 'thinking'
-  /**
-   * One or several objects, with a treatment for each listed field. The names of the listed fields are never
-   * masked.
-   */
+  /** One or several objects, with a treatment for each listed field. Names of listed fields are never masked. */
   | Treatments
 
 interface Treatments {

@@ -37,7 +37,7 @@ export interface RunContext {
   promptedTo: number
   iterations: number
   emptyReplies: number
-  /** The summariser's error, if the condenser refused because of it. */
+  /** The summariser's error, if it made the condenser refuse a required condensation. */
   refusalCause?: unknown
   /** Errors of the run's own reads and appends. Similar errors that a step throws may be of other conversations. */
   readonly ofReplica: Set<unknown>

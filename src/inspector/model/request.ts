@@ -112,7 +112,7 @@ export function differenceAt(
   }
 }
 
-/** Returns the first fact after which the prefix differs. Bisects, because a broken prefix usually stays broken. */
+/** Returns the position of the first fact that changes the prefix. Bisects: a broken prefix usually stays broken. */
 const firstChange = (from: number, to: number, changes: (position: number) => boolean): number | null =>
   from < to ? firstIndex(from + 1, to, changes) - 1 : null
 

@@ -10,7 +10,7 @@ const text = { text: string, annotations: optional(objects as Shape<never[]>) } 
 const media = { data: optional(string), uri: optional(string), mime_type: optional(string) } as const
 const contents = { text, image: media, audio: media, document: media, video: media } as const
 const content = byType(contents)
-/** Media in a model's output can have further fields. */
+/** Content of a model's output, whose media can have further fields. */
 const output = byKey('type', { ...shapesOf(contents, open), text: record(text) }) as typeof content
 const STEPS = {
   user_input: { content: listOf(content) },

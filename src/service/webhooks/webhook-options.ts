@@ -28,7 +28,7 @@ export interface WebhookOptions {
   readonly maxBatchEvents?: number
   /** Maximum bytes of a request, unless one event is larger. Default: 1 MiB. */
   readonly maxBatchBytes?: number
-  /** Maximum concurrent requests of a process, one per conversation; at most half are retries. Default: 8. */
+  /** Maximum concurrent requests of a process: one per conversation, and at most half are retries. Default: 8. */
   readonly concurrency?: number
   /** Milliseconds to wait for a response. Default: 30,000. */
   readonly timeout?: number

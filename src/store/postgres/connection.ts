@@ -373,7 +373,7 @@ function toStoreError(cause: unknown): ColloquyError {
   )
 }
 
-/** Returns an error's message. The error of a failed connection has a message for each address of the host. */
+/** Returns an error's message. For a failed connection, joins the messages about each address of the host. */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0)
     return cause.errors.map(messageOf).join(', ')

@@ -28,7 +28,7 @@ interface LeaseRow {
   readonly expires: Bigint
 }
 
-/** Returns the id, or '' if it is invalid. A database would change an invalid id; no conversation has ''. */
+/** Returns the id, or '' if it is invalid. A database would change an invalid id; no conversation has the id ''. */
 const legal = (id: string): string => (isLegalId(id) ? id : '')
 
 export function conversationWork(d: Dialect, clock: () => bigint | null) {

@@ -1,6 +1,6 @@
 /**
  * SQLite's text index (FTS5), which contains the terms of each event's text. Each text is stored as one line.
- * Small appends only store lines. They are indexed later, in groups. Until then, searches compare each with the query.
+ * Small appends only store lines, which are indexed later, in groups. Until then, searches compare every such line.
  */
 
 import { firstPlace, placeBehind, textPlace } from '../kit/query/text-query.ts'
