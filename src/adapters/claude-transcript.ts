@@ -55,7 +55,7 @@ export interface Transcript {
   readonly ids: Set<string>
   head: string | null
   title: string | null
-  /** For each subagent whose conversation record lacks the id of the call that opened it: this id. */
+  /** Ids of the calls that opened subagents, by subagent, until the subagents' conversation records contain the ids. */
   readonly subagents: Map<string, string>
   /**
    * For each side chain, the events that this process has not appended yet. Another process may have appended

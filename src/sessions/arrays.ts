@@ -595,7 +595,7 @@ const READ_FIELDS = [
   'experimental_attachments',
 ] as const
 
-/** Returns a message's parts, with `step-start` between replies. Adds a note for each other field that repeats parts. */
+/** Returns a message's parts, with `step-start` between replies. Adds a note for each other field that repeats them. */
 function messageParts(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)
