@@ -1,4 +1,4 @@
-import type { Content, JsonValue, OpenPart } from '../event/shapes.ts'
+import type { Content, JsonValue } from '../event/shapes.ts'
 import { isImagePart, isTextPart, wordsIn } from '../event/shapes.ts'
 import { checkNumber } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
@@ -36,9 +36,7 @@ const PER_TOKEN = 64
  * estimateTokens([{ role: 'user', content: [{ text: 'How many files?' }], name: null }]) // 8
  */
 export function estimateTokens(messages: readonly NeutralMessage[]): number {
-  let tokens = 0
-  for (const message of messages) tokens += FRAME + ofMessage(message)
-  return tokens
+  return messages.reduce((tokens, message) => tokens + FRAME + ofMessage(message), 0)
 }
 
 /** Calls a counter. @throws ColloquyError `invalid_argument` unless it returns a number of tokens. */
@@ -46,7 +44,7 @@ export const counted = (count: CountTokens, messages: readonly NeutralMessage[])
   checkNumber('countTokens()', count(messages), { least: 0, whole: false })
 
 function ofMessage(message: NeutralMessage): number {
-  const content = ofContent(message.content)
+  const content = message.content.reduce((tokens, part) => tokens + ofPart(part), 0)
   switch (message.role) {
     case 'system':
       return content
@@ -91,17 +89,10 @@ function ofItem(item: Extract<NeutralMessage, { role: 'assistant' }>['responses_
   return texts.reduce((sum, text) => sum + ofText(text), 0)
 }
 
-function ofContent(content: readonly Content[]): number {
-  let tokens = 0
-  for (const part of content) {
-    if (isTextPart(part)) tokens += ofText(part.text)
-    else tokens += isImagePart(part) ? part.image_urls.length * IMAGE_TOKENS : ofPart(part)
-  }
-  return tokens
-}
-
-/** Estimates the tokens of an open part. The part may contain texts; its other characters are mostly base64. */
-function ofPart(part: OpenPart): number {
+/** Estimates the tokens of a part. An open part may contain texts; its other characters are mostly base64. */
+function ofPart(part: Content): number {
+  if (isTextPart(part)) return ofText(part.text)
+  if (isImagePart(part)) return part.image_urls.length * IMAGE_TOKENS
   const texts = wordsIn(part)
   const rest = texts.reduce((length, text) => length - text.length, JSON.stringify(part).length)
   return Math.max(IMAGE_TOKENS, ofText(texts.join(' '))) + Math.ceil(Math.max(0, rest) / PER_TOKEN)

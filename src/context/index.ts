@@ -28,13 +28,5 @@ export * from './stuck.ts'
 export { fallbackTitle, titleInput } from './title.ts'
 export { resumeTranscript, type TranscriptOptions } from './transcript.ts'
 export { listRunnableCalls } from '../state/read.ts'
-export {
-  type ModelUsage,
-  type TokenCounts,
-  type TreeUsage,
-  type Usage,
-  type UsageOptions,
-  usageOfEvents,
-  usageOfTree,
-  usageTotals,
-} from './usage.ts'
+export type { ModelUsage, TokenCounts, TreeUsage, Usage, UsageOptions } from './usage.ts'
+export { usageOfEvents, usageOfTree, usageTotals } from './usage.ts'

@@ -155,7 +155,7 @@ function* lawFindings({ state, items, grammars, ended, writer }: Scene): Iterabl
   const checkOptions = { ended, grammars, conversationId, ...(writer !== undefined && { messages: writer }) }
   for (const breach of checkLog(items, checkOptions)) {
     const { law, seq } = breach
-    if (law === 'P4') yield resultFinding(state.log.entries.get(seq) as Checkpoint, breach, { state })
+    if (law === 'P4') yield resultFinding(state, state.log.entries.get(seq) as Checkpoint, breach)
     else if (law !== 'P12') {
       const severity = SEVERITY[law] ?? SEVERITY[law.slice(0, 1)] ?? 'warning'
       yield finding(FINDING_BY_LAW[law] ?? 'law', severity, breach, withoutAdvice(breach.message), { law })
@@ -163,11 +163,7 @@ function* lawFindings({ state, items, grammars, ended, writer }: Scene): Iterabl
   }
 }
 
-function resultFinding(
-  entry: Checkpoint,
-  breach: LawViolation,
-  { state }: Pick<Scene, 'state'>,
-): FindingDraft {
+function resultFinding(state: State, entry: Checkpoint, breach: LawViolation): FindingDraft {
   const judged = judgeResult(state, entry)
   if (judged === null) return finding('law', 'error', breach, withoutAdvice(breach.message), { law: 'P4' })
   const { code, text, ids } = judged.verdict

@@ -13,17 +13,6 @@ export {
 } from './describe.ts'
 export { counted } from '../explain/explanation.ts'
 export { glimpse, hideSecrets, onOneLine, safe } from './glimpse.ts'
-export {
-  inPage,
-  type LogDocument,
-  type LogIssue,
-  logBlocks,
-  type LogHead,
-  type LogTitle,
-  findingOptions,
-  inspectorPage,
-  type PageSource,
-  shownFact,
-  titleOf,
-} from './log-document.ts'
+export type { LogDocument, LogHead, LogIssue, LogTitle, PageSource } from './log-document.ts'
+export { findingOptions, inPage, inspectorPage, logBlocks, shownFact, titleOf } from './log-document.ts'
 export { startedBy } from './model/replayed.ts'

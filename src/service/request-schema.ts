@@ -144,12 +144,11 @@ export const messageBody = closedBody({ ...sentMessage, run: z.boolean().default
 
 export const confirmationBody = closedBody({ accept: z.boolean(), reason: text(1, 4_096).optional() })
 
-export const approveBody = closedBody({ action_ids: z.array(z.string()).min(1).max(1_000) })
+const action_ids = z.array(z.string()).min(1).max(1_000)
 
-export const rejectBody = closedBody({
-  action_ids: z.array(z.string()).min(1).max(1_000),
-  reason: text(1, 4_096).optional(),
-})
+export const approveBody = closedBody({ action_ids })
+
+export const rejectBody = closedBody({ action_ids, reason: text(1, 4_096).optional() })
 
 const fork = z.strictObject({
   id: id.nullish(),

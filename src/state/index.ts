@@ -26,24 +26,11 @@ export {
 export { reduce, replay } from './reduce.ts'
 export { type Checkpoint, initialState, type State, type StateOptions, type StateTree } from './state.ts'
 export { isStatus, type Status, STATUSES } from './status.ts'
-export {
-  type DropReason,
-  type Entry,
-  type EventEntry,
-  type EvictedBody,
-  kindOf,
-  type LogWarning,
-} from '../log/entry.ts'
+export type { DropReason, Entry, EventEntry, EvictedBody, LogWarning } from '../log/entry.ts'
+export { kindOf } from '../log/entry.ts'
 export type { Log } from '../log/log.ts'
 export type { PendingCall, PendingCallIndex, WorkingCall } from '../log/open-calls.ts'
 export type { Vector } from '../log/vector.ts'
-export {
-  type BatchUnit,
-  type CallResult,
-  isPending,
-  type MessageUnit,
-  type Unit,
-  unitEvents,
-  type ViewItem,
-} from '../view/units.ts'
+export type { BatchUnit, CallResult, MessageUnit, Unit, ViewItem } from '../view/units.ts'
+export { isPending, unitEvents } from '../view/units.ts'
 export type { View } from '../view/view.ts'

@@ -153,7 +153,17 @@ export function readSnapshot(parts: readonly SnapshotPart[], conversationId: str
 
 /** Returns a snapshot's state. Null if a body is missing or does not match the snapshot. Never throws. */
 export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
-  return attempt(() => stateWith(saved, facts), null)
+  return attempt(() => {
+    const bodies = new Map(saved.bodies)
+    const { size, length } = saved.record
+    for (const [seq, { id, fact }] of facts) {
+      const chunk = saved.chunks[Math.floor(seq / size)]
+      // The facts may be of another log.
+      if (chunk === undefined || seq >= length || keyAt(chunk.ids, seq) !== id) return null
+      if (!isQuarantined(fact) && fact.kind === chunk.kind(seq)) bodies.set(seq, fact)
+    }
+    return saved.lacking.every((seq) => bodies.has(seq)) ? stateOver({ ...saved, bodies }) : null
+  }, null)
 }
 
 /**
@@ -234,18 +244,6 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
     chunks.push(chunk)
   }
   return seals.length === Math.ceil(length / size) ? { ...statePart, chunks, conversationId } : null
-}
-
-/** Opens a saved state with its bodies. Null if a body is missing, or if `facts` have ids of another log. */
-function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
-  const bodies = new Map(saved.bodies)
-  const { size, length } = saved.record
-  for (const [seq, { id, fact }] of facts) {
-    const chunk = saved.chunks[Math.floor(seq / size)]
-    if (chunk === undefined || seq >= length || keyAt(chunk.ids, seq) !== id) return null
-    if (!isQuarantined(fact) && fact.kind === chunk.kind(seq)) bodies.set(seq, fact)
-  }
-  return saved.lacking.every((seq) => bodies.has(seq)) ? stateOver({ ...saved, bodies }) : null
 }
 
 const isEqualSeal = (one: Seal, other: Seal): boolean => one[0] === other[0] && one[1] === other[1]

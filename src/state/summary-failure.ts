@@ -11,13 +11,8 @@ const FAILURE_KEY = 'condensation_failed'
 const FIRST_WAIT = 16
 const MAX_WAIT = 512
 
-/** Failures since the last condensation, and events (without state updates) since the last failure. */
-interface Failures {
-  readonly count: number
-  readonly since: number
-}
-
-function failuresIn({ log: { entries } }: State): Failures {
+/** Returns the failures since the last condensation, and events (without state updates) since the last failure. */
+function failuresIn({ log: { entries } }: State): { readonly count: number; readonly since: number } {
   let since = 0
   for (let seq = entries.length - 1; seq >= 0; seq -= 1) {
     const entry = entries.get(seq)

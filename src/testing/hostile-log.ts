@@ -277,7 +277,6 @@ const reply = (after = requested(), end = anyEnd): fc.Arbitrary<Step> =>
       llm_message: { ...body.llm_message, reply: { after: afterOf(written), ...fields } },
     })),
   )
-const replyTo = (ref: fc.Arbitrary<Ref>): fc.Arbitrary<Step> => reply(requested(ref))
 const paused: fc.Arbitrary<Step> = reply(requested(backTo(0)), pausedEnd)
 
 const anyCall: fc.Arbitrary<Index> = weighed(
@@ -285,7 +284,6 @@ const anyCall: fc.Arbitrary<Index> = weighed(
   [4, fc.nat(6).map(callBack)],
   [1, near],
 )
-const latestCall: fc.Arbitrary<Index> = always(openCallBack(0))
 
 type Result = EventOf<'ObservationEvent' | 'UserRejectObservation' | 'AgentErrorEvent'>
 
@@ -328,7 +326,7 @@ const result = (
       return link.kind === 'AgentErrorEvent' ? link : { ...link, action_id }
     }),
   )
-const latest: fc.Arbitrary<Step> = result(anyResult, latestCall)
+const latest: fc.Arbitrary<Step> = result(anyResult, always(openCallBack(0)))
 const error: fc.Arbitrary<Step> = result(BODIES.AgentErrorEvent)
 
 const workingResult = BODIES.ObservationEvent.map((event) => ({
@@ -434,7 +432,7 @@ const broken: fc.Arbitrary<Step> = fc
 
 const freshAt = (n: number): fc.Arbitrary<Step> => fresh(BODIES.ActionEvent, saw(backTo(n)))
 const sameAt = (n: number): fc.Arbitrary<Step> => same(wordless, saw(backTo(n)))
-const replyAt = (n: number): fc.Arbitrary<Step> => replyTo(backTo(n))
+const replyAt = (n: number): fc.Arbitrary<Step> => reply(requested(backTo(n)))
 const forgets = (n: number): fc.Arbitrary<Step> => condenses(backTo(n))
 
 const single = weighed(

@@ -272,7 +272,7 @@ class Server {
     if (!waits) this.#write(this.#answerTo(call, call.event.action === null ? 'error' : form, content))
   }
 
-  #answerTo(call: ActionEntry, form: AnswerForm, content: Do<'result'>['content']): Event {
+  #answerTo(call: ActionEntry, form: (typeof FORMS)[number], content: Do<'result'>['content']): Event {
     const { tool_name, tool_call_id } = call.event
     const link = { tool_name, tool_call_id, action_id: call.id }
     if (form === 'error') return { kind: 'AgentErrorEvent', tool_name, tool_call_id, error: 'no such tool' }
@@ -381,8 +381,6 @@ const plannedCall = fc.constantFrom<PlannedCall>(
 )
 
 const FORMS = ['result', 'result', 'result', 'working', 'failure', 'rejected', 'blocked', 'error'] as const
-
-type AnswerForm = (typeof FORMS)[number]
 
 const form = fc.constantFrom(...FORMS)
 

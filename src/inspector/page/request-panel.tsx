@@ -10,7 +10,7 @@ import { maskSecrets } from '../../event/mask.ts'
 
 const MESSAGES = 60
 
-interface RequestProps {
+export interface RequestProps {
   readonly reader: Reader
   readonly state: State
   readonly form: Form

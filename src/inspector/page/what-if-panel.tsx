@@ -4,22 +4,15 @@ import { isColloquyError } from '../../event/errors.ts'
 import { cutPoints, listLeaves } from '../../state/read.ts'
 import type { State } from '../../state/state.ts'
 import { safe } from '../glimpse.ts'
-import type { Form } from '../model/request.ts'
 import { readAtOnce, totalOf } from '../model/view-reading.ts'
 import { type Change, type Outcome, whatIf } from '../model/what-if.ts'
 import { describe, Json, Section, digits } from './parts.tsx'
-import { RequestPanel } from './request-panel.tsx'
-import type { Reader } from './session.ts'
+import { RequestPanel, type RequestProps } from './request-panel.tsx'
 import { ViewPanel } from './view-panel.tsx'
 
 const SUMMARY = '[This part was condensed.]'
 
-interface WhatIfProps {
-  readonly reader: Reader
-  readonly state: State
-  readonly form: Form
-  readonly setForm: (form: Form) => void
-}
+type WhatIfProps = Omit<RequestProps, 'isReal'>
 
 export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): ComponentChild {
   const leaves = useMemo(() => listLeaves(state).toReversed().slice(0, 500), [state])

@@ -165,15 +165,10 @@ interface Rare {
   readonly warnings: readonly LogWarning[]
 }
 
-interface ChunkPosition {
-  readonly first: number
-  readonly size: number
-}
-
 /** Serializes a chunk. @param reasonOf returns why a tool result was dropped; null for all other entries */
 export function writeChunk(
   label: Label,
-  { first, size }: ChunkPosition,
+  { first, size }: { readonly first: number; readonly size: number },
   entries: readonly Entry[],
   reasonOf: (entry: Entry) => DropReason | null,
 ): Uint8Array {
