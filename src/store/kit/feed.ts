@@ -28,7 +28,7 @@ export interface FeedRow {
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /** In a page's first row: whether a `deleted` row after both it and `start` was removed: the reader must restart. */
+  /** In a page's first row, whether a `deleted` row after both it and `start` was removed: the reader must restart. */
   readonly isBehind?: boolean
   readonly log?: number
 }
