@@ -245,6 +245,25 @@ describe.each(Object.entries(STORES))('feed rows in %s', (name, open) => {
     },
   )
 
+  it('never reset a reader of a shard whose last row was a removed deletion', async () => {
+    const { stores } = open({ feedRows: 1 })
+    const [store] = stores as [Store]
+    const ids = Array.from({ length: 8 }, (_, n) => sameShard('a', n))
+    for (const id of [...ids, 'a']) await store.createConversation({ id })
+    await store.deleteConversation('a')
+    expect(shardOf('b')).not.toBe(shardOf('a'))
+    for (let n = 0; n < 9; n += 1) {
+      await store.createConversation({ id: 'b' })
+      await store.deleteConversation('b')
+    }
+    const reader = new Reader()
+    const deadline = performance.now() + 300_000
+    while (reader.copy.size < ids.length && reader.resets === 0 && performance.now() < deadline)
+      await reader.read(store, 3, shardOf('a'))
+    expect([reader.copy.size, reader.resets]).toEqual([ids.length, 0])
+    for (const one of stores) await one.close()
+  })
+
   it.each([undefined, shardOf('a')])(
     'never reset a reader that starts after the deletions (shard: %s)',
     async (shard) => {

@@ -595,7 +595,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       const checked = kit.checkFeedQuery(query)
       if (checked.fromEnd) return kit.feedEnd(checked, feed.last(checked))
       const rows = feed.rows(checked, startOf)
-      const plan = kit.planFeed(checked, rows, undefined, feed.last(checked))
+      const plan = kit.planFeed(checked, rows, undefined, feed.last({ ...checked, shard: null }))
       return kit.fillFeed(plan, ({ row, from, until }) =>
         (stored.find(row.conversationId)?.log.rows ?? []).slice(from, until).map(({ event }) => event),
       )

@@ -258,8 +258,9 @@ function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: 
  */
 export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, after, fromEnd } = query
-  const last =
-    after === null ? yield* first<Row>(rowsSql(schema, shard, false, 'DESC'), 0, 0, 0, 0, 1) : undefined
+  // A removed deletion may be later than the last row of its shard, but not than the last row of all shards.
+  const newestOf = rowsSql(schema, fromEnd ? shard : null, false, 'DESC')
+  const last = after === null ? yield* first<Row>(newestOf, 0, 0, 0, 0, 1) : undefined
   const newest = last && rowOf(last)
   if (fromEnd) return feedEnd(query, newest)
   const [moment = '0', position = '0'] = after?.position.split(' ') ?? []
