@@ -327,6 +327,23 @@ describe.each(Object.entries(STORES))('app conversations over %s', (_, make) => 
     expect(shared.body.items).toEqual([])
   })
 
+  it('have the repository and the model of their parent, unless their own request names others', async () => {
+    await begin(make())
+    const fields = {
+      selected_repository: 'a/b',
+      selected_branch: 'main',
+      git_provider: 'github',
+      llm_model: 'm',
+    }
+    const { app_conversation_id: parent } = await start({ ...fields, pr_number: [1] })
+    const child = await start({ parent_conversation_id: parent, selected_branch: 'other', llm_model: null })
+    expect(await app(child.app_conversation_id ?? '')).toMatchObject({
+      ...fields,
+      selected_branch: 'other',
+      pr_number: [],
+    })
+  })
+
   it('can be changed, which appends events, and are deleted with their start task', async () => {
     await begin(make())
     const { id: taskId } = await start({ conversation_id: ID, title: 'A', selected_branch: 'main' })

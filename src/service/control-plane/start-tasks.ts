@@ -146,8 +146,8 @@ async function make(
 
 function appFor(task: StoredTask, parent: ConversationRecord | null): Partial<AppMetadata> {
   const { sandbox_id, id: start_task_id } = task
-  const { selected_repository, selected_branch, git_provider } = appOf(parent ?? { metadata: {} })
-  const inherited = { selected_repository, selected_branch, git_provider }
+  const { selected_repository, selected_branch, git_provider, llm_model } = appOf(parent ?? { metadata: {} })
+  const inherited = { selected_repository, selected_branch, git_provider, llm_model }
   return { ...inherited, ...appFieldsIn(task.request), sandbox_id, start_task_id }
 }
 
