@@ -184,8 +184,10 @@ describe('webhook messages', () => {
     const signed = await signWebhook(SECRET, 'm1', 1_000, '[1]')
     const { headers } = new Request('http://localhost/', { headers: { ...signed } })
     const incoming: IncomingHttpHeaders = { ...signed, 'set-cookie': ['a=1', 'b=2'] }
-    const inputs = [headers, incoming, new Headers(), {}]
+    // The class of another package, such as undici.
+    const foreign = new Map(Object.entries(signed)) as unknown as Headers
+    const inputs = [headers, incoming, foreign, new Headers(), {}]
     const results = inputs.map((input) => verifyWebhook(SECRET, input, '[1]', { now: 1_000 }))
-    expect(await Promise.all(results)).toEqual([true, true, false, false])
+    expect(await Promise.all(results)).toEqual([true, true, true, false, false])
   })
 })
