@@ -100,7 +100,8 @@ export async function startWork(
   const isOpen = ({ state }: Replica): boolean =>
     !isCompleted(state, call) && (isWorkingIn(state, call) || isOnOtherBranch(state, call.id))
   const completion = completionId(call.id)
-  let checked = call.seq
+  // A loaded log may be long, and each call would read it again.
+  let checked = isCompleted(replica.state, call) ? call.seq : replica.state.log.entries.length
   const check = ({ log: { entries } }: State): void => {
     // A restored log is shorter.
     for (checked = Math.min(checked, entries.length); checked < entries.length; checked += 1)
@@ -162,10 +163,7 @@ function decodeCompletion({ content, outcome = 'done' }: CallCompletion): CallCo
   return { content: (message as MessageEvent).llm_message.content ?? [], outcome }
 }
 
-const failed = (error: unknown): CallCompletion => ({
-  content: errorMessages(error),
-  outcome: 'failed',
-})
+const failed = (error: unknown): CallCompletion => ({ content: errorMessages(error), outcome: 'failed' })
 
 async function complete(
   replica: Replica,

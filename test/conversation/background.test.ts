@@ -7,6 +7,7 @@ import type { Step } from '../../src/conversation/run/step.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
 import { findEventIn } from '../../src/log/log.ts'
+import { Vector } from '../../src/log/vector.ts'
 import { listWorkingCalls } from '../../src/state/read.ts'
 import { background, type StepTool } from '../../src/steps/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -874,4 +875,29 @@ async function costOfCall(length: number): Promise<number> {
 it('reports and completions cost the same, however many calls work', async () => {
   await costOfCall(60)
   expect(await costOfCall(600)).toBeLessThan(3 * (await costOfCall(60)))
+})
+
+it('a run that takes over calls does not read the log again for each call', async () => {
+  const { engine, conversation, store } = await startConversation()
+  const value: Pick<StepTool, 'execute' | 'resume'> = {
+    execute: async () => background(new Promise(() => undefined)),
+    resume: () => new Promise(() => undefined),
+  }
+  const calls = Array.from({ length: 20 }, (_, index) => call(`a${index}`))
+  await conversation.run(stepWith(value, calls, [says('started')]).step)
+  const pauses = Array.from({ length: 2_000 }, () => ({ kind: 'PauseEvent' as const }))
+  await conversation.append(pauses)
+  await conversation.resume()
+  await conversation.sendMessage('Go on.')
+  await engine.close()
+  const next = createEngine({ store })
+  const again = await next.open('c')
+  const { length } = (await again.state()).log.entries
+  const get = vi.spyOn(Vector.prototype, 'get')
+  await again.run(stepWith(value, [says('done')]).step)
+  const { length: reads } = get.mock.calls
+  get.mockRestore()
+  expect(await working(again)).toHaveLength(20)
+  expect(reads).toBeLessThan(5 * length)
+  await next.close()
 })
