@@ -186,7 +186,7 @@ export async function fork(
   const { sandboxId, metadata: inherited } = await inherit(record)
   const metadata: JsonObject = {
     ...inherited,
-    ...(await starts.store(await starts.of(record))),
+    ...(await starts.copy(record)),
     ...(workspace !== undefined && { workspace }),
     ...(max_iterations !== undefined && { max_iterations }),
     forked_from_conversation_id: source.id,

@@ -72,6 +72,10 @@ export class Starts {
     return now === null || startOf(now.metadata).start_ref === ref ? withoutSecrets(start) : this.of(now)
   }
 
+  async copy(record: Pick<ConversationRecord, 'id' | 'metadata'>): Promise<StartMetadata> {
+    return this.store(await this.of(record))
+  }
+
   /** Changes a start request; concurrent changes are all applied. @throws HttpProblem 404, 413. */
   async change(id: string, change: (before: JsonObject) => JsonObject): Promise<StartMetadata> {
     let before: Pick<ConversationRecord, 'metadata'> = { metadata: {} }
