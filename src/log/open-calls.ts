@@ -113,9 +113,6 @@ function compareKeys(entry: IndexedCall['entry'], id: string, seq: number): numb
   return entry.seq - seq
 }
 
-const compare = (a: IndexedCall, b: IndexedCall): number =>
-  compareKeys(a.entry, b.entry.event.tool_call_id, b.entry.seq)
-
 /** Returns a call's priority: a hash of its position, so that a log's author cannot choose the tree's shape. */
 function priority(call: IndexedCall): number {
   let hash = Math.imul(call.entry.seq + 1, 0x9e3779b1)
@@ -138,7 +135,7 @@ function split<C extends IndexedCall>(
   pivot: IndexedCall,
 ): [PendingCallIndex<C>, PendingCallIndex<C>] {
   if (calls === null) return [null, null]
-  const order = compare(calls.call, pivot)
+  const order = compareKeys(calls.call.entry, pivot.entry.event.tool_call_id, pivot.entry.seq)
   if (order === 0) return [calls.left, calls.right]
   if (order < 0) {
     const [below, above] = split(calls.right, pivot)

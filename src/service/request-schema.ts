@@ -315,12 +315,10 @@ export const newKeyBody = closedBody({
   org_id: z.union([text(1, MAX_ORG_ID), z.null()]).optional(),
 })
 
-const KEBAB = /^(?!-|.*--|.*-$)[a-z0-9-]+$/
-
 export const EXTENSION_NAME = /^(?!-|.*--|.*-$)[a-z0-9-]{1,255}$/
 
 const extensionPage = z.object({
-  id: z.string().regex(KEBAB, 'Must be in kebab case.'),
+  id: z.string().regex(/^(?!-|.*--|.*-$)[a-z0-9-]+$/, 'Must be in kebab case.'),
   title: z.string(),
   path: z.string().regex(/^(?!.*[/-][/-]|.*[/-]$)\/[a-z0-9/-]+$/, 'Must be a route in kebab case.'),
 })

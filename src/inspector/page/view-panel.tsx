@@ -50,7 +50,7 @@ export function ViewPanel({ reader, state, reading, budgetCut }: ViewProps): Com
             key={row.index % limit}
             row={row}
             reader={reader}
-            isPicked={picked !== null && holds(row, picked)}
+            isPicked={picked !== null && [...unitEvents(row.unit)].some(({ id }) => id === picked)}
             isOver={row.position < budgetCut}
             isLine={budgetCut > 0 && row.position === budgetCut && !row.isPending}
           />
@@ -102,8 +102,6 @@ interface UnitProps {
   readonly isOver: boolean
   readonly isLine: boolean
 }
-
-const holds = ({ unit }: UnitRow, id: string): boolean => [...unitEvents(unit)].some((item) => item.id === id)
 
 class UnitBox extends Component<UnitProps> {
   override shouldComponentUpdate(next: UnitProps): boolean {

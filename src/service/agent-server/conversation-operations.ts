@@ -236,7 +236,7 @@ async function search(
     show: async (records) => {
       const matching = records.filter((record) => archived === null || isArchived(record) === archived)
       const infos = await mapConcurrent(matching, 1, (record) => describeIfThere(lifecycle, record))
-      return infos.map((info) => (info !== null && fits(info, status) ? info : null))
+      return infos.map((info) => (status === null || info?.['execution_status'] === status ? info : null))
     },
   })
 }
@@ -280,9 +280,6 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
   }
   return looked === 0 || (await store.listConversations({ ...unknown, limit: 1 })).items.length === 0
 }
-
-const fits = (info: JsonObject, status: Status | null): boolean =>
-  status === null || info['execution_status'] === status
 
 /** Describes a conversation; null if deleted. Describe one conversation at a time: many may not fit into memory. */
 async function describeIfThere(

@@ -139,8 +139,6 @@ function metricsOf(usage: ModelUsage): JsonObject {
 export const isArchived = ({ metadata }: Pick<ConversationRecord, 'metadata'>): boolean =>
   metadata['archived'] === true
 
-const NEVER = { kind: 'NeverConfirm' } as const
-
 /** Returns a conversation's information and the fields of its start request, without usage. Masks encrypted content. */
 export function infoOf(record: ConversationRecord, state: State): JsonObject {
   const { header, branch, log } = state
@@ -159,7 +157,7 @@ export function infoOf(record: ConversationRecord, state: State): JsonObject {
     updated_at: record.updatedAt,
     execution_status: header.status,
     error: header.error === null ? null : { ...header.error },
-    confirmation_policy: header.confirmationPolicy ?? NEVER,
+    confirmation_policy: header.confirmationPolicy ?? { kind: 'NeverConfirm' },
     pending_action_ids: openCallsOf(state).map(({ id }) => id),
     leaf_event_id: log.head?.id ?? null,
     head_is_empty: log.head === null,

@@ -34,8 +34,6 @@ const RESTARTED: SandboxState = {
   status_detail: 'It ended with the service. Resume restarts it with its files.',
 }
 
-const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null }]
-
 /**
  * Returns a sandbox provider that runs each sandbox as a process group. Commands run with the rights of the
  * service's user. Of the service's environment variables, commands receive only PATH, LANG, LC_ALL, TZ and
@@ -53,7 +51,7 @@ const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null 
  */
 export function processSandboxes(options: ProcessSandboxesOptions): SandboxProvider {
   checkOptionNames(options, 'directory specs givesFiles startTimeout healthInterval killTimeout')
-  const { specs = DEFAULT_SPECS } = options
+  const { specs = [{ id: 'workspace', command: null }] } = options
   const root = resolve(options.directory)
   const times: Times = {
     start: options.startTimeout ?? 120_000,

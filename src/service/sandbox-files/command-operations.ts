@@ -166,7 +166,6 @@ const eventSize = (event: CommandEvent): number =>
 const operation = operationsIn('Commands')
 
 const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
-const UNKNOWN = { 404: 'Unknown event' }
 
 const FILTERS = {
   kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
@@ -220,7 +219,7 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
     operation('get /api/bash/bash_events/{event_id}', {
       name: 'get_bash_event',
       returns: EVENT,
-      otherwise: UNKNOWN,
+      otherwise: { 404: 'Unknown event' },
       handle({ path }) {
         const event = historyOf(path).find(path.event_id)
         if (event === null) throw new HttpProblem(404, 'Event not found.')

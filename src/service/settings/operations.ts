@@ -229,10 +229,8 @@ export const cloudSettingsOperations = (settings: Settings): Operation[] => [
   }),
 ]
 
-const PROFILE_PATHS = ['/api/v1/settings/profiles', '/api/organizations/{org_id}/profiles']
-
 export const cloudProfileOperations = (operations: readonly Operation[]): Operation[] =>
-  PROFILE_PATHS.flatMap((base) =>
+  ['/api/v1/settings/profiles', '/api/organizations/{org_id}/profiles'].flatMap((base) =>
     operations
       .filter(({ path }) => path.startsWith('/api/profiles') && !path.endsWith('/validate'))
       .map((one) => {

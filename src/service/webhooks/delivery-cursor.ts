@@ -3,7 +3,7 @@ import { hasCode } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { parseInstant } from '../../event/time.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
-import type { Item, ItemChange, NewItem } from '../../store/contract/items.ts'
+import type { ItemChange, NewItem } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { allConversations } from '../../store/kit/query/page.ts'
 import { recordDigest } from './payloads.ts'
@@ -94,7 +94,7 @@ async function changesFor(
   const item = (await store.getItem(cursors, id)) ?? (await store.getItem(failing, id))
   if (item !== null) {
     const { collection, version, body } = item
-    const cursor = cursorOf(item)
+    const cursor = body as object as DeliveryCursor
     const unchanged = { collection, id, expected: version }
     // This write ends the lease of the current sender. Another sender can claim the job immediately.
     if (cursor.next === null && first !== null)
@@ -165,8 +165,6 @@ export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem =>
   body: { ...cursor },
   dueIn,
 })
-
-const cursorOf = (item: Item): DeliveryCursor => item.body as object as DeliveryCursor
 
 export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
   born: record.createdAt,

@@ -224,9 +224,6 @@ const STILL = 12
 
 const AFTER = '\nafter '
 
-const wait = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => void setTimeout(resolve, milliseconds))
-
 class Driver {
   readonly #server: DrivenServer
   readonly #timeout: number
@@ -456,7 +453,7 @@ class Driver {
         const facts = await this.client.events(of.id)
         throw new LawBroken('I1', `the status does not change from ${status}`, { facts })
       }
-      await wait(PAUSE)
+      await new Promise((resolve) => void setTimeout(resolve, PAUSE))
     }
   }
 }
