@@ -89,7 +89,7 @@ export const nullOn =
   }
 
 const MAX_CAUSES = 5
-const NO_TEXT = 'The tool failed.'
+const NO_TEXT = 'An error without a message.'
 
 /**
  * Returns an error's message and the messages of its causes as text. Never throws.
@@ -98,7 +98,7 @@ const NO_TEXT = 'The tool failed.'
 export function errorMessages(
   error: unknown,
   textOf: typeof JSON.stringify = JSON.stringify,
-  depth = 0,
+  path: readonly unknown[] = [error],
 ): string {
   const read = (): string => {
     const { message, name, cause, errors } = Object(error) as AggregateError
@@ -106,10 +106,10 @@ export function errorMessages(
       if (typeof message === 'string' && message !== '') return message.toWellFormed()
       return (typeof error === 'object' && error !== null ? textOf(error) : String(error)).toWellFormed()
     }
-    const inner = [...(Array.isArray(errors) ? errors : []), ...(cause === undefined ? [] : [cause])]
-    const causes = depth === MAX_CAUSES ? [] : inner.slice(0, MAX_CAUSES)
-    const text = String(message || name || NO_TEXT).toWellFormed()
-    return [text, ...causes.map((each) => `Caused by: ${errorMessages(each, textOf, depth + 1)}`)].join('\n')
+    const inner = [...(Array.isArray(errors) ? errors : []), cause ?? error].slice(0, MAX_CAUSES)
+    const causes = path.length > MAX_CAUSES ? [] : inner.filter((each) => !path.includes(each))
+    const lines = causes.map((each) => `Caused by: ${errorMessages(each, textOf, [...path, each])}`)
+    return [String(message || name || NO_TEXT).toWellFormed(), ...lines].join('\n')
   }
   return attempt(read, '') || NO_TEXT
 }

@@ -48,6 +48,12 @@ describe('a step that yields no event', () => {
   )
 })
 
+/** An error that is its own cause and its own part. */
+function cyclic(): Error {
+  const error = new AggregateError([], 'boom')
+  return Object.assign(error, { errors: [error, error], cause: error })
+}
+
 it.each([
   [
     'causes',
@@ -56,6 +62,9 @@ it.each([
   ],
   ['errors', new AggregateError([new Error('one')], 'all failed'), 'all failed\nCaused by: one'],
   ['fields', { status: 500 }, '{"status":500}'],
+  ['message, without a cause that is null,', new Error('boom', { cause: null }), 'boom'],
+  ['message, once, and not once for each cycle', cyclic(), 'boom'],
+  ['lack of a text', { id: 1n }, 'An error without a message.'],
 ])('the log has the %s of what a step throws', async (_, thrown, detail) => {
   const { conversation, engine } = await startConversation('hello')
   await conversation.run(() => {
