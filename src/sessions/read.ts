@@ -32,18 +32,22 @@ const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
 const RECORD_START = /\{"(?:parentUuid|type|timestamp|ordinal|id|\$set)":/g
 const MAX_STARTS = 32
 
+/** Fields that agents write in records, but not in the objects inside them. */
+const OF_RECORDS = ['sessionId', 'payload', 'parentId', '$set']
+
 /**
  * Splits a line that a killed writer left incomplete, and to which the next writer appended a whole record: the
- * incomplete record, then the whole one. Returns only the record if it contains no whole record.
+ * incomplete record, then the whole one. Returns only the record if it contains no whole record. An object in the
+ * position of a value is part of the incomplete record, unless it has a field of {@link OF_RECORDS}.
  */
 function splitTorn(record: SessionRecord): readonly SessionRecord[] {
   const starts = record.value === undefined ? [...record.raw.matchAll(RECORD_START)] : []
   for (const { index } of starts.slice(0, MAX_STARTS)) {
-    const raw = record.raw.slice(index)
+    const [torn, raw] = [record.raw.slice(0, index), record.raw.slice(index)]
     const value = parseJson(raw)
-    if (isObject(value))
+    if (isObject(value) && (!/[[:,]\s*$/.test(torn) || OF_RECORDS.some((field) => field in value)))
       return [
-        { ...record, raw: record.raw.slice(0, index) },
+        { ...record, raw: torn },
         { ...record, raw, value },
       ]
   }
@@ -107,13 +111,9 @@ const isEvent = ({ kind, ...fields }: RawObject): boolean =>
   !('messages' in fields) &&
   (isEventKind(kind) || !('sessionId' in fields))
 
-const CODEX: ReadonlySet<unknown> = new Set([
-  'session_meta',
-  'response_item',
-  'event_msg',
-  'turn_context',
-  'compacted',
-])
+const CODEX: ReadonlySet<unknown> = new Set(
+  'session_meta response_item event_msg turn_context compacted'.split(' '),
+)
 
 const CLAUDE: ReadonlySet<unknown> = new Set([
   'summary',
@@ -188,12 +188,9 @@ function isResponses(fields: RawObject): boolean {
   return ITEMS.has(type) && ['id', 'call_id', 'summary'].some((field) => field in fields)
 }
 
-const ITEMS: ReadonlySet<unknown> = new Set([
-  'function_call',
-  'function_call_output',
-  'reasoning',
-  'web_search_call',
-])
+const ITEMS: ReadonlySet<unknown> = new Set(
+  'function_call function_call_output reasoning web_search_call'.split(' '),
+)
 
 function isUI(fields: RawObject): boolean {
   if (typeof fields['role'] === 'string') return hasParts(fields) || 'toolInvocations' in fields

@@ -38,3 +38,21 @@ it.each([
   }
   expect(readSession(records(`${whole.slice(1)}{"id":1]`), { from }).facts).toHaveLength(1)
 })
+
+it.each([
+  ['anthropic', { type: 'message', role: 'assistant', content: [{ type: 'text', text: 'hi' }] }],
+  ['openai-responses', { object: 'response', output: [{ type: 'message', role: 'assistant', content: [] }] }],
+  ['gemini-cli', { $set: { messages: [{ id: 'm', type: 'user', content: 'hi' }] } }],
+  [
+    'codex',
+    { timestamp: 't', type: 'response_item', payload: { type: 'message', role: 'user', content: [] } },
+  ],
+] as const)('no object inside an incomplete record of %s is read as a record', (from, record) => {
+  const whole = JSON.stringify(record)
+  for (let length = 1; length < whole.length; length += 1) {
+    const raw = whole.slice(0, length)
+    expect(readSession([{ line: 1, raw, value: undefined }], { from }).facts).toMatchObject([
+      { fact: { raw } },
+    ])
+  }
+})
