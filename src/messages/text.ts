@@ -160,10 +160,12 @@ function isLossy(value: unknown): boolean {
   if (typeof value === 'number') return !Number.isFinite(value)
   if (typeof value !== 'object' || value === null)
     return !['string', 'boolean', 'object'].includes(typeof value)
+  const json = 'toJSON' in value && typeof value.toJSON === 'function' ? (value.toJSON() as unknown) : value
+  if (json !== value) return json === null || isLossy(json)
   const fields = Array.isArray(value)
     ? Array.from(value)
     : Object.values(value).filter((field) => field !== undefined)
-  return ('toJSON' in value && JSON.stringify(value) === 'null') || fields.some(isLossy)
+  return fields.some(isLossy)
 }
 
 /** Removes null fields and empty texts, which could overwrite values of earlier stream events. */

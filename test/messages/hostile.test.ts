@@ -461,6 +461,8 @@ const callOf = (reply: Reply) => {
   return call
 }
 
+const decimal = (text: unknown) => ({ constructor: Object, digits: NaN, toJSON: () => text })
+
 describe('arguments that an SDK has parsed', () => {
   it.each(Object.entries(READERS))(
     'are not executed with null for a value that JSON lacks: %s',
@@ -483,6 +485,13 @@ describe('arguments that an SDK has parsed', () => {
       expect(callOf(read({ a: null })).action).toMatchObject({ a: null })
     },
   )
+
+  it.each(Object.entries(READERS))('are executed as `toJSON` writes them: %s', (_, read) => {
+    expect(callOf(read({ price: decimal('1.5') })).action).toMatchObject({ price: '1.5' })
+    for (const lost of [null, NaN, { a: Infinity }])
+      expect(callOf(read({ price: decimal(lost) })).action).toBe(null)
+    expect(callOf(read({ toJSON: 1, a: [1e5] })).action).toMatchObject({ toJSON: 1, a: [1e5] })
+  })
 
   it('are the same when they are executed, stored and sent', () => {
     const value = fc.anything({ withDate: true, withBigInt: true, withSparseArray: true, maxDepth: 3 })
