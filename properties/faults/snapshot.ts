@@ -12,8 +12,8 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a snapshot omits which call a message completes',
     file: 'state/snapshot/record.ts',
-    find: '...(unit[3] !== undefined &&',
-    replace: '...(unit[3] === -1 &&',
+    find: 'item: entryAt(first), ...completes }',
+    replace: 'item: entryAt(first) }',
   },
   {
     name: 'events are folded on an evicted HEAD',

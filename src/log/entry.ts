@@ -19,6 +19,8 @@ export interface LogWarning {
   readonly message: string
 }
 
+export const NO_WARNINGS: readonly LogWarning[] = Object.freeze([])
+
 /** Sort keys of a unit, for searching its view: a view is sorted by `rank`, then by `first`, then by `tie`. */
 export interface UnitOrder {
   /**
@@ -93,8 +95,7 @@ export function kindOf(entry: Entry): string | null {
 
 /** Returns the kind of an entry's event. Null for an undecodable line, even if the line names a kind. */
 export function eventKindOf(entry: Entry): string | null {
-  if (entry.event !== null) return entry.event.kind
-  return entry.evicted?.isEvent === true ? entry.evicted.kind : null
+  return entry.event?.kind ?? (entry.evicted?.isEvent === true ? entry.evicted.kind : null)
 }
 
 export function callIdOf(entry: Entry): string | null {

@@ -1,13 +1,11 @@
 import { quote } from '../event/text.ts'
 import type { HeadStep, TreeAccess } from '../event/tree-rule.ts'
 import { movedHead, anchorIn, canKindBeHead, effectiveParent } from '../event/tree-rule.ts'
-import type { Entry, LogWarning } from './entry.ts'
+import { type Entry, type LogWarning, NO_WARNINGS } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
 import { deriveEventId } from '../event/ids.ts'
 import { isQuarantined, type Fact } from '../event/quarantine.ts'
 import { isInstant } from '../event/time.ts'
-
-const NO_WARNINGS: readonly LogWarning[] = Object.freeze([])
 
 type Warned = { -readonly [K in 'seq' | 'id' | 'warnings']: Entry[K] }
 

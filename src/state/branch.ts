@@ -136,10 +136,9 @@ function afterMessage(
 
 export function workingCallOf({ workingCalls }: Branch, actionId: string, log: Log): WorkingCall | undefined {
   const action = workingCalls === null ? undefined : findEventIn(log, actionId)
-  const toolCallId = action === undefined ? null : callIdOf(action)
-  return action === undefined || toolCallId === null
-    ? undefined
-    : openCallOf(workingCalls, toolCallId, action.seq)
+  if (action === undefined) return undefined
+  const toolCallId = callIdOf(action)
+  return toolCallId === null ? undefined : openCallOf(workingCalls, toolCallId, action.seq)
 }
 
 function afterAction(branch: Branch, entry: EventEntry<ActionEvent>, index: number): Branch {

@@ -1,6 +1,6 @@
 import type { CallProgress } from '../event/completion.ts'
 import { isObject } from '../event/json.ts'
-import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import type { JsonObject } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent } from '../event/types.ts'
 import type { IndexedCall, PendingCallIndex } from '../log/open-calls.ts'
 import { openCallOf, withOpenCall, withoutOpenCall } from '../log/open-calls.ts'
@@ -94,19 +94,17 @@ export const progressIn = (calls: Header['callProgress'], { entry }: IndexedCall
   openCallOf(calls, entry.event.tool_call_id, entry.seq)?.report ?? null
 
 function approvalsAfter(
-  { callStatuses, confirmationPolicy }: Header,
+  { callStatuses }: Header,
   branch: Branch,
   { key, value }: ConversationStateUpdateEvent,
 ): Partial<Header> {
-  if (key === 'confirmation_policy') return { confirmationPolicy: policyOf(value, confirmationPolicy) }
+  if (key === 'confirmation_policy')
+    return value === null || isObject(value) ? { confirmationPolicy: value as JsonObject | null } : {}
   const waits = statusNamed(key, value) === 'waiting_for_confirmation'
   return {
     callStatuses: waits ? withoutConsent(callStatuses) : foldCallStatuses(callStatuses, branch, key, value),
   }
 }
-
-const policyOf = (value: JsonValue | undefined, before: JsonObject | null): JsonObject | null =>
-  value === null || isObject(value) ? (value as JsonObject | null) : before
 
 /** Freezes a value and its parts. Skips a part that is frozen, because its own parts are then frozen too. */
 function deepFreeze<T extends object>(value: T): T {

@@ -99,12 +99,11 @@ export function nextStatus(before: StatusBefore, step: StatusStep): Status {
     case 'ActionEvent':
       return afterAction(before, step, event)
     case 'ObservationEvent':
+    case 'AgentErrorEvent':
       if (isFinish(event) && status !== 'paused' && status !== 'deleting') return 'finished'
       return afterResult(status, step, 'running')
     case 'UserRejectObservation':
       return afterResult(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')
-    case 'AgentErrorEvent':
-      return afterResult(status, step, 'running')
     default:
       event satisfies EventWith<'movesStatus', false>
       return status

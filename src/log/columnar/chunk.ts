@@ -1,5 +1,5 @@
 import type { DropReason, Entry, LogWarning } from '../entry.ts'
-import { callIdOf, eventKindOf, kindOf, responseIdOf } from '../entry.ts'
+import { callIdOf, eventKindOf, kindOf, NO_WARNINGS, responseIdOf } from '../entry.ts'
 import type { Key, KeyColumn } from './columns.ts'
 import { writeKeys, bytesIn, writeTimes, KEY_SECTIONS, readKeys, int32sOf, Times } from './columns.ts'
 import { type Label, type Seal, seal, aligned, sealOf, unseal } from './sealed.ts'
@@ -10,8 +10,6 @@ interface RareFacts {
   readonly warnings: readonly LogWarning[]
   readonly warningsAt: ReadonlyMap<number, readonly LogWarning[]>
 }
-
-const NO_WARNINGS: readonly LogWarning[] = Object.freeze([])
 
 function readRare(text: Uint8Array): RareFacts {
   const { kinds, warnings } =

@@ -174,29 +174,21 @@ function placed(unit: Unit, columns: ColumnarLog): Unit {
 
 function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => EventEntry<E>): Unit {
   switch (unit[0]) {
-    case 'message':
-      return {
-        type: 'message',
-        rank: unit[1],
-        first: unit[2],
-        item: entryAt(unit[2]),
-        ...(unit[3] !== undefined && { completes: entryAt<ActionEvent>(unit[3]) }),
-      }
-    case 'summary':
-      return {
-        type: 'message',
-        rank: unit[1],
-        first: unit[2],
-        item: unit[3],
-        tie: unit[4],
-        summaryOf: unit[5],
-      }
+    case 'message': {
+      const [type, rank, first, completed] = unit
+      const completes = completed === undefined ? {} : { completes: entryAt<ActionEvent>(completed) }
+      return { type, rank, first, item: entryAt(first), ...completes }
+    }
+    case 'summary': {
+      const [, rank, first, item, tie, summaryOf] = unit
+      return { type: 'message', rank, first, item, tie, summaryOf }
+    }
     case 'batch': {
-      const [, rank, responseId, thinking, onlyErrors, calls, results] = unit
+      const [type, rank, responseId, thinking, onlyErrors, calls, results] = unit
       const first = calls[0] ?? -1
       const entries = calls.map((seq) => entryAt<ActionEvent>(seq))
       return {
-        type: 'batch',
+        type,
         rank,
         first,
         responseId,
