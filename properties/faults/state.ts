@@ -54,7 +54,7 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'a message with an image and no text is not final',
     file: 'event/reply.ts',
-    find: '!isOpenPart(part) && isVisible(part)',
+    find: '(isTextPart(part) || isImagePart(part)) && isVisible(part)',
     replace: 'isTextPart(part) && isVisible(part)',
   },
   {

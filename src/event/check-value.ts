@@ -33,7 +33,8 @@ export function checkOptionNames<T extends object, const Known extends string>(
     const hint = isLike ? `Did you mean ${nearest}?` : `Use one of ${names.join(', ')}.`
     throw invalid(`Unknown option ${JSON.stringify(shown)}. ${hint}`, { field: shown })
   }
-  checkSignal(({ ...options } as { readonly signal?: Given }).signal)
+  const { signal } = (options ?? {}) as { readonly signal?: Given }
+  if (signal !== undefined) checkSignal(signal)
 }
 
 export function checkSignal(signal: Given): void {

@@ -4,8 +4,7 @@
  */
 
 import { isObject } from './json.ts'
-import type { Content, JsonObject, JsonValue } from './shapes.ts'
-import { isImagePart, isOpenPart, isTextPart } from './shapes.ts'
+import { type Content, isImagePart, isTextPart, type JsonObject, type JsonValue } from './shapes.ts'
 import { hasText } from './text.ts'
 import type { ActionEvent, Event, MessageEvent } from './types.ts'
 
@@ -79,7 +78,8 @@ export const isVisible = (part: Content): boolean =>
   isTextPart(part) ? hasText(part.text) : !isImagePart(part) || part.image_urls.length > 0
 
 /** Whether a part of a message is output: images, or a text that is not blank. */
-export const isOutputPart = (part: Content): boolean => !isOpenPart(part) && isVisible(part)
+export const isOutputPart = (part: Content): boolean =>
+  (isTextPart(part) || isImagePart(part)) && isVisible(part)
 
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')

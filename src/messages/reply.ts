@@ -76,7 +76,7 @@ export const defaultCaller = (item: RawObject): string[] =>
 
 /** Returns a call's arguments if they are a deep-frozen object of JSON, so that they need not be parsed; else null. */
 export const frozenInput = (value: unknown): JsonObject | null =>
-  isObject(value) && isFrozenJson(value, MAX_DEPTH) ? (value as JsonObject) : null
+  isObject(value) && Object.isFrozen(value) && isFrozenJson(value, MAX_DEPTH) ? (value as JsonObject) : null
 
 /** Reads a reply while it is streamed. It never throws. */
 export interface ReplyCollector {

@@ -203,7 +203,7 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
 
 async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const reader = body?.getReader()
-  const chunks: Uint8Array<ArrayBuffer>[] = []
+  const chunks: Uint8Array[] = []
   let size = 0
   for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
     size += next.value.byteLength
@@ -214,7 +214,13 @@ async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Arr
     }
     chunks.push(next.value)
   }
-  return new Uint8Array(await new Blob(chunks).arrayBuffer())
+  const bytes = new Uint8Array(size)
+  let end = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, end)
+    end += chunk.byteLength
+  }
+  return bytes
 }
 
 /** A body that is generated while it is sent. If the client disconnects, the generator ends. */

@@ -24,7 +24,9 @@ class Metric {
   }
 
   record(value: number, labels: Labels): void {
-    const written = labelText(labels)
+    const written = Object.entries(labels)
+      .map(([name, text]) => `${name}="${text.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`)
+      .join(',')
     const key = this.#series.has(written) || this.#series.size < MAX_SERIES ? written : ''
     const series = this.#series.get(key) ?? { counts: [], sum: 0 }
     const bucket = this.#bounds.findIndex((bound) => value <= bound)
@@ -76,14 +78,6 @@ export class Metrics {
 }
 
 const braced = (labels: string): string => (labels === '' ? '' : `{${labels}}`)
-
-const labelText = (labels: Labels): string =>
-  Object.entries(labels)
-    .map(
-      ([name, value]) =>
-        `${name}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`,
-    )
-    .join(',')
 
 export function countLeftOut(
   metrics: Metrics,

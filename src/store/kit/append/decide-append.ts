@@ -220,7 +220,7 @@ export function decideAppend(
   const live = mode === 'live'
   if (!live && mode !== 'import') invalidArgument('mode', "must be 'live' or 'import'")
   if (!Array.isArray(inputs)) invalidArgument('facts', 'must be a list of events and quarantined lines')
-  checkFunction('within', options.within)
+  if (options.within !== undefined) checkFunction('within', options.within)
   if (expected !== 'any' && expected !== 'none' && !isVersion(expected))
     invalidArgument('expected', "must be 'any', 'none' or a number of events")
   if (createdAt !== undefined && createdAt !== context.createdAt)
