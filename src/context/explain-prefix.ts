@@ -71,7 +71,7 @@ function grown(was: unknown, is: unknown): string | null {
   const key = 'parts' in was ? 'parts' : 'content'
   const [before, now] = [was[key], is[key]]
   if (!Array.isArray(before) || !Array.isArray(now)) return difference(was, is)
-  return difference(was, { ...is, [key]: unmarked(now).slice(0, unmarked(before).length) })
+  return difference(was, { ...is, [key]: now.slice(0, unmarked(now)[unmarked(before).length]) })
 }
 
 /** Matches the path segments of tools, system parts, messages and blocks. Others, such as `input`, lead into data. */
@@ -83,9 +83,9 @@ const MARKS: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_break
 /** Whether a mark's name at a path is a cache mark. In arguments or a schema it is data for the model. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
 
-/** Returns a list without Converse's cache marks, which are blocks of their own. */
-const unmarked = (list: readonly unknown[]): readonly unknown[] =>
-  list.filter((block) => !isObject(block) || !('cachePoint' in block))
+/** Returns the indexes of a list's items, except Converse's cache marks, which are blocks of their own. */
+const unmarked = (list: readonly unknown[]): readonly number[] =>
+  list.flatMap((block, index) => (isObject(block) && 'cachePoint' in block ? [] : [index]))
 
 type Ignores = (path: string, key: string) => boolean
 
@@ -95,9 +95,11 @@ const ignoresMarks: Ignores = (path, key) => MARKS.has(key) && mayBeMarked(path)
 function difference(was: unknown, is: unknown, path = '', ignores = ignoresMarks): string | null {
   if (was === is) return null
   if (Array.isArray(was) && Array.isArray(is)) {
-    const [before, now] = mayBeMarked(path) ? [unmarked(was), unmarked(is)] : [was, is]
+    const indexes = (list: readonly unknown[]) => (mayBeMarked(path) ? unmarked(list) : [...list.keys()])
+    const [before, now] = [indexes(was), indexes(is)]
     for (let index = 0; index < Math.max(before.length, now.length); index += 1) {
-      const inner = difference(before[index], now[index], `${path}[${index}]`, ignores)
+      const [from = -1, to = -1] = [before[index], now[index]]
+      const inner = difference(was[from], is[to], `${path}[${to < 0 ? from : to}]`, ignores)
       if (inner !== null) return inner
     }
     return null

@@ -75,6 +75,18 @@ describe('explainPrefix', () => {
     expect(explainPrefix(plain as object, marked as object)).toBe(null)
   })
 
+  it('counts the cache marks of Converse in the path of a difference', () => {
+    const point = { cachePoint: { type: 'default' } }
+    const last = { content: [{ text: 'z' }] }
+    const pathTo = (was: object[], is: object[]) =>
+      explainPrefix({ messages: [{ content: was }, last] }, { messages: [{ content: is }, last] })?.path
+    const [a, b, c] = ['a', 'b', 'c'].map((text) => ({ text })) as [object, object, object]
+    expect(pathTo([a, point, b], [a, point, c])).toBe('content[2].text')
+    expect(pathTo([a, b], [point, a, point, c])).toBe('content[3].text')
+    expect(pathTo([a, point, b], [a])).toBe('content[2]')
+    expect(pathTo([a], [point, a, point, b])).toBe('content[3]')
+  })
+
   it.each(GRAMMARS)('finds a changed system prompt in a $name request', ({ write }) => {
     const sent = (prompt: string): object => {
       const system: NeutralMessage = { role: 'system', content: [{ text: prompt }] }
