@@ -115,14 +115,9 @@ const CODEX: ReadonlySet<unknown> = new Set(
   'session_meta response_item event_msg turn_context compacted'.split(' '),
 )
 
-const CLAUDE: ReadonlySet<unknown> = new Set([
-  'summary',
-  'file-history-snapshot',
-  'permission-mode',
-  'queue-operation',
-  'last-prompt',
-  'mode',
-])
+const CLAUDE: ReadonlySet<unknown> = new Set(
+  'summary file-history-snapshot permission-mode queue-operation last-prompt mode'.split(' '),
+)
 
 const messagesIn = (fields: RawObject): readonly RawObject[] => objectsOf(fields['messages'])
 
