@@ -6,6 +6,8 @@ import { scriptedAgent } from './scripted-agent.ts'
 import { createService } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { checkLog } from '../../src/laws/index.ts'
+import { pendingCallCount } from '../../src/log/open-calls.ts'
+import { granted } from '../../src/state/call-status.ts'
 import { call, gate, result, says, script } from '../conversation/script.ts'
 import { wrapStore } from '../conversation/stores.ts'
 
@@ -258,5 +260,23 @@ it('due pending messages are delivered although a sandbox cannot be deleted', as
   await controlPlane.pending.worker.settle()
   expect((await store.listItems('pending-messages')).items).toEqual([])
   await controlPlane.close()
+  await engine.close()
+})
+
+it('a call whose process died during a pause can be rejected', async () => {
+  const engine = createEngine({ store: memoryStore() })
+  const service = createService({ engine, agent: () => script([]).step })
+  const conversation = await engine.create()
+  await conversation.sendMessage('One')
+  const started = { kind: 'ConversationStateUpdateEvent' as const, key: 'started_actions', value: ['a'] }
+  await conversation.append([call('a'), started, { kind: 'PauseEvent' }])
+  const post = async (path: string, body: object = {}): Promise<number> => {
+    const url = `http://localhost/api/conversations/${conversation.id}/${path}`
+    return (await service.fetch(new Request(url, { method: 'POST', body: JSON.stringify(body) }))).status
+  }
+  expect(granted((await conversation.state()).header.callStatuses, 'started')).toEqual(new Set(['a']))
+  expect(await post('events/reject', { action_ids: ['a'] })).toBe(200)
+  const { header, branch } = await conversation.state()
+  expect([header.status, pendingCallCount(branch.pendingCalls)]).toEqual(['paused', 0])
   await engine.close()
 })

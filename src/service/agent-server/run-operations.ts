@@ -169,7 +169,8 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     async work({ conversation }, { action_ids, reason }) {
       const rejected = await conversation.read(({ log }) => rejectedSince(log, action_ids))
       const open = action_ids.filter((id) => !rejected.has(id))
-      if (open.length > 0) await appendDecision(conversation, (state) => reject(state, open, reason))
+      const lease = await lifecycle.engine.store.getLease(conversation.id)
+      if (open.length > 0) await appendDecision(conversation, (state) => reject(state, open, reason, lease))
     },
   }),
   operation('post /api/conversations/{conversation_id}/events', {
@@ -214,13 +215,12 @@ function approveAll(state: State): readonly Event[] {
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
-function reject(state: State, actionIds: readonly string[], reason: string | undefined): readonly Event[] {
-  const executing = actionIds.find((id) => isExecuting(state, id))
-  if (executing === undefined) return decideReject(state, actionIds, reason)
-  throw new HttpProblem(
-    409,
-    `Call ${JSON.stringify(executing)} is being executed. Interrupt the conversation.`,
-  )
+function reject(state: State, ids: readonly string[], reason: string | undefined, lease: object | null) {
+  // After a crash during a pause, no run executes the calls that have started.
+  const isLive = lease !== null || state.header.status === 'running'
+  const id = ids.find((each) => isLive && isExecuting(state, each))
+  if (id === undefined) return decideReject(state, ids, reason)
+  throw new HttpProblem(409, `Call ${JSON.stringify(id)} is being executed. Interrupt the conversation.`)
 }
 
 /** Returns the ids of calls rejected since the earliest call in `actionIds`. @throws ColloquyError `evicted`. */
