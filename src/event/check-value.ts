@@ -33,7 +33,7 @@ export function checkOptionNames<T extends object, const Known extends string>(
     const hint = isLike ? `Did you mean ${nearest}?` : `Use one of ${names.join(', ')}.`
     throw invalid(`Unknown option ${JSON.stringify(shown)}. ${hint}`, { field: shown })
   }
-  const { signal } = (options ?? {}) as { readonly signal?: Given }
+  const signal = (options as { readonly signal?: Given } | null | undefined)?.signal
   if (signal !== undefined) checkSignal(signal)
 }
 

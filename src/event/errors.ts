@@ -103,15 +103,15 @@ export function errorMessages(
   const read = (): string => {
     const { message, name, cause, errors } = Object(error) as AggregateError
     if (!isError(error)) {
-      if (typeof message === 'string' && message !== '') return message.toWellFormed()
-      return (typeof error === 'object' && error !== null ? textOf(error) : String(error)).toWellFormed()
+      if (typeof message === 'string' && message !== '') return message
+      return typeof error === 'object' && error !== null ? textOf(error) : String(error)
     }
     const inner = [...(Array.isArray(errors) ? errors : []), cause ?? error].slice(0, MAX_CAUSES)
     const causes = path.length > MAX_CAUSES ? [] : inner.filter((each) => !path.includes(each))
     const lines = causes.map((each) => `Caused by: ${errorMessages(each, textOf, [...path, each])}`)
-    return [String(message || name || NO_TEXT).toWellFormed(), ...lines].join('\n')
+    return [message || name || NO_TEXT, ...lines].join('\n')
   }
-  return attempt(read, '') || NO_TEXT
+  return attempt(() => read().toWellFormed(), '') || NO_TEXT
 }
 
 export const isError = (value: unknown): boolean =>
