@@ -1,4 +1,4 @@
-/** Entry `colloquy/ai-sdk`: a step for AI SDK models, AI SDK messages, and streams for `useChat`. */
+/** Entry point `colloquy/ai-sdk`: a step for AI SDK models, AI SDK messages, and streams for `useChat`. */
 
 export * from './conversation/ui-messages.ts'
 export type { AiSdkMessage } from './messages/ai-sdk/blocks.ts'

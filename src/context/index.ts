@@ -1,4 +1,4 @@
-/** Entry `colloquy/context`: condensers, budgets, masks, stuck detection, titles, usage. */
+/** Entry point `colloquy/context`: condensers, budgets, masks, stuck detection, titles, usage. */
 
 export { type Fit, type FitOptions, fitToBudget, type NoFit, type WriteMessages } from './budget.ts'
 export { cacheBreakpoints } from './cache-breakpoints.ts'

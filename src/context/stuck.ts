@@ -242,7 +242,7 @@ function errorOf(result: ToolResultEvent): string | null {
 
 const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(keys)].toSorted())
 
-/** Returns equal texts for equal calls. Ignores thought, ids and summary: different text is not progress. */
+/** Returns equal texts for equal calls. Ignores ids, thought and summary: a new thought alone is no progress. */
 function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
   const by = source ?? KINDS.ActionEvent.defaultSource
   const what = action ?? null

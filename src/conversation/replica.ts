@@ -108,7 +108,7 @@ export class Replica {
   #unwatch: (() => void) | null = null
   #followed = 0
   #isStale = false
-  /** Last known status in the store's record, and the log length for which it was known. */
+  /** Status in the store's record when it was last read or written, and the length of the log at that time. */
   readonly #listed: { status: string | null; length: number } = { status: null, length: 0 }
   #epoch = 0
 

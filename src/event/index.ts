@@ -1,4 +1,4 @@
-/** Entry `colloquy/events`: types, schemas and decoding of events. Browsers can load it: it needs only zod. */
+/** Entry point `colloquy/events`: types, schemas and decoding of events. Browsers can load it: it needs only zod. */
 
 export { isImagePart, isOpenPart, isTextPart, wordsIn } from './shapes.ts'
 export {

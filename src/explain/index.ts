@@ -1,4 +1,4 @@
-/** Entry `colloquy/explain`: why an event is in the view or not, and what is wrong in a conversation. */
+/** Entry point `colloquy/explain`: why an event is in the view or not, and what is wrong in a conversation. */
 
 export { explain } from './explain.ts'
 export { type Explanation, type NoteCode, type Reason, ruleOf, type VerdictCode } from './explanation.ts'

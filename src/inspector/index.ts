@@ -1,4 +1,4 @@
-/** Entry `colloquy/inspector`: short descriptions of events, and the page that shows a conversation. */
+/** Entry point `colloquy/inspector`: short descriptions of events, and the page that shows a conversation. */
 
 export {
   contentText,

@@ -1,4 +1,4 @@
-/** Entry `colloquy/laws`: the text of each law, and `checkLog`, which checks any server's log. */
+/** Entry point `colloquy/laws`: the text of each law, and `checkLog`, which checks any server's log. */
 
 export { checkLog, type CheckOptions } from './check-log.ts'
 export type { LogItem, LawViolation } from './load.ts'

@@ -1,4 +1,4 @@
-/** Entry `colloquy/messages`: writes requests and reads replies in each provider's message format. */
+/** Entry point `colloquy/messages`: writes requests and reads replies in each provider's message format. */
 
 export { type AiSdkStep, collectAiSdk, fromAiSdk } from './ai-sdk/read.ts'
 export type { AiSdkMessage } from './ai-sdk/blocks.ts'

@@ -434,7 +434,7 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** Adds the text of an event, unless an item or an earlier event of another type has the same text. */
+/** Adds the text of an event. Codex often writes a text twice: in two types of events, or in an item. Adds it once. */
 function readText(
   what: 'user_message' | 'agent_message',
   text: string,

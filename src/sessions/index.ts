@@ -1,4 +1,4 @@
-/** Entry `colloquy/sessions`: reads recorded sessions of other agents as logs; writes branches as ATIF or spans. */
+/** Entry point `colloquy/sessions`: reads sessions of other agents as logs; writes branches as ATIF or spans. */
 
 export { type AtifOptions, type AtifTrajectory, sessionTree, toAtif } from './atif.ts'
 export { withCodexHistory } from './codex.ts'

@@ -37,8 +37,8 @@ const OF_RECORDS = ['sessionId', 'payload', 'parentId', '$set']
 
 /**
  * Splits a line that a killed writer left incomplete, and to which the next writer appended a whole record: the
- * incomplete record, then the whole one. Returns only the record if it contains no whole record. An object in the
- * position of a value is part of the incomplete record, unless it has a field of {@link OF_RECORDS}.
+ * incomplete record, then the whole one. If no whole record follows, returns the line unchanged. An object directly
+ * after `:`, `,` or `[` is part of the incomplete record, unless it has a field of {@link OF_RECORDS}.
  */
 function splitTorn(record: SessionRecord): readonly SessionRecord[] {
   const starts = record.value === undefined ? [...record.raw.matchAll(RECORD_START)] : []

@@ -1,4 +1,4 @@
-/** Entry `colloquy/steps`: steps that call a model through its provider's client, and execute tools. */
+/** Entry point `colloquy/steps`: steps that call a model through its provider's client, and execute tools. */
 
 export { SERVERS, type ServerName } from './servers.ts'
 export { aiSdkStep, type AiSdkStepOptions, type AiSdkTool, type AiSdkTools } from './ai-sdk.ts'

@@ -1,5 +1,5 @@
 /**
- * Entry `colloquy/testing`: arbitraries of events and logs for fast-check (an optional peer dependency), tests
+ * Entry point `colloquy/testing`: arbitraries of events and logs for fast-check (an optional peer dependency), tests
  * of folds, deterministic clocks and ids, and the conformance kit for stores.
  */
 

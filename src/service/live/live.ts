@@ -174,10 +174,10 @@ class RunEnds {
  * The stream first yields a `full_state`, which is not stored. The log after the position and a `caught_up`
  * follow. Then it yields new events and deltas, until the signal is aborted or the engine is closed. It yields
  * a `full_state` again when a running conversation is paused, and as the last frame of every run: a client that
- * started a run waits for this frame. Whenever the log differs from the log that the reader has read, the
- * stream yields a `reset` and starts again at the first event. A slow client does not delay others. The stream
- * throws `unknown_conversation` when the conversation is deleted, and the store's error when the store stays
- * unavailable.
+ * started a run waits for this frame. If the log no longer has the events that the
+ * reader has read, as after a restored backup, the stream yields a `reset` and starts again at the first event.
+ * A slow client does not delay others. The stream throws `unknown_conversation` when the conversation is
+ * deleted, and the store's error when the store stays unavailable.
  * @throws HttpProblem 422; what the store throws.
  */
 export async function session(

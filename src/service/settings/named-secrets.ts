@@ -32,7 +32,7 @@ export class NamedSecrets extends SealedMap {
     return new Map(Array.from(await this.all(), ([name, { secret }]) => [name, String(secret)]))
   }
 
-  /** Stores or replaces a secret. @throws HttpProblem 409 as `SealedMap` does, or for too many secrets. */
+  /** Stores or replaces a secret. @throws HttpProblem 409, see {@link SealedMap}; also for too many. */
   async save(info: SecretInfo, secret: string): Promise<SecretInfo> {
     await this.put(info.name, () => ({ secret, description: info.description }))
     return info

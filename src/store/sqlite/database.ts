@@ -46,7 +46,7 @@ export interface ConnectionSource {
   readonly close?: (connection: Connection) => void
   /** Whether to reopen after connection errors. False for a database in memory, or passed by the caller. */
   readonly reopens: boolean
-  /** Checks that the open file and its log are still the files at their paths. @throws `store_unavailable` otherwise. */
+  /** Checks that the database file and its `-wal` file were not replaced. @throws `store_unavailable` otherwise. */
   readonly check?: () => void
   readonly busyTimeout: number
 }

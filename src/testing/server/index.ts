@@ -1,4 +1,4 @@
-/** Entry `colloquy/testing/server`: conformance cases and random commands for servers, and scripted models. */
+/** Entry point `colloquy/testing/server`: conformance cases and random commands for servers, and scripted models. */
 
 export type { ServerClientOptions } from './client.ts'
 export { type ProviderServer, providerServer } from '../node/provider-server.ts'

@@ -140,7 +140,7 @@ function addWord(word: string, start: number, add: Add): void {
   add(parts.join(''), start, start + word.length)
 }
 
-/** If a text has at most this length, all its terms always fit into an indexed line. */
+/** Maximum length of a text whose terms are always indexed completely: they never exceed {@link MAX_INDEXED}. */
 export const MAX_PLAIN = 2 ** 16
 
 /** Matches an ASCII word that does not become one term by lower-casing alone. */
