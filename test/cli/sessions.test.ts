@@ -1,7 +1,7 @@
 /** Sessions of other agents as input: detection of the format, import, conversion and compression. */
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
@@ -242,6 +242,22 @@ describe('import of a folder with empty files', () => {
     expect(JSON.parse(conversations.out).items).toHaveLength(1)
   })
 })
+
+it.skipIf(process.platform === 'win32')(
+  'import follows links to folders, and reads each folder once',
+  async () => {
+    const pathOf = folder({ 'all/x': '', 'other/chat.json': JSON.stringify(openaiChat(SCRIPT)) })
+    symlinkSync(pathOf('other'), pathOf('all/linked'))
+    symlinkSync(pathOf('other'), pathOf('all/again'))
+    symlinkSync(pathOf('all'), pathOf('other/back'))
+    symlinkSync(pathOf('none'), pathOf('all/broken.jsonl'))
+    const { code, err } = await colloquy(['import', '--db', pathOf('x.db'), pathOf('all')])
+    expect(code).toBe(1)
+    expect(err).toContain('broken.jsonl: no such file or directory')
+    const conversations = await colloquy(['conversations', '--db', pathOf('x.db'), '--json'])
+    expect(JSON.parse(conversations.out).items).toHaveLength(1)
+  },
+)
 
 describe.skipIf(process.platform === 'win32')(
   'import of a folder with a pipe and an unreadable subfolder',

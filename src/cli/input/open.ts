@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { pipeline, Readable } from 'node:stream'
 import zlib from 'node:zlib'
 import { basename, dirname, extname, join, resolve } from 'node:path'
@@ -345,16 +345,20 @@ async function* readEvents(
 }
 
 /**
- * Lists the files below a folder, and its unreadable subfolders, each with a slash at the end. Links to folders are
- * not followed. Rejects if the folder itself cannot be read.
+ * Lists the files below a folder, and its unreadable subfolders, each with a slash at the end. Reads each folder
+ * once, even if links lead to it again. Rejects if the folder itself cannot be read.
  */
-async function filesBelow(root: string, path = ''): Promise<string[]> {
-  const entries = await readdir(join(root, path), { withFileTypes: true })
+async function filesBelow(root: string, path = '', known = new Set<string>()): Promise<string[]> {
+  const folder = await realpath(join(root, path))
+  if (known.has(folder)) return []
+  known.add(folder)
+  const entries = await readdir(folder, { withFileTypes: true })
   const listed = entries.map(async (entry): Promise<string[]> => {
     const inner = join(path, entry.name)
-    if (entry.isDirectory()) return filesBelow(root, inner).catch(() => [`${inner}/`])
-    // Opening a pipe would wait for a writer.
-    return entry.isFile() || entry.isSymbolicLink() ? [inner] : []
+    const target = entry.isSymbolicLink() ? await stat(join(root, inner)).catch(() => null) : entry
+    if (target?.isDirectory()) return filesBelow(root, inner, known).catch(() => [`${inner}/`])
+    // Opening a pipe would wait for a writer. Importing a broken link reports it.
+    return target === null || target.isFile() ? [inner] : []
   })
   return (await Promise.all(listed)).flat()
 }
