@@ -445,7 +445,7 @@ interface RawReply {
   readonly reasoning?: string
   readonly metadata?: JsonObject | null
   readonly parts: readonly ReplyPart[]
-  /** Id of the container of the provider's own tools. */
+  /** Id of the container that runs the provider's own tools. */
   readonly container?: unknown
   /** How the reply ended; null if it ended normally. */
   readonly ending: ReplyOutcome | null

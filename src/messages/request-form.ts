@@ -287,8 +287,8 @@ const FORM = {
 } as const
 
 /**
- * Returns the rules about the form of a request. If `sources` has no source for a rule, the rule has the
- * common `source`, except `text-well-formed`, which has a fixed source. `known-role` is included only if it
+ * Returns the rules about the form of a request. `sources` gives the evidence of single rules. The
+ * default is `source`, but for `text-well-formed` a fixed text. `known-role` is included only if it
  * has its own source.
  */
 export function formRules<V extends { readonly request: unknown }>(

@@ -49,8 +49,8 @@ export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-'
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
 /**
- * Returns a stored id in the control plane's form. A UUID stored in uppercase stays unchanged, because no other
- * form would find it.
+ * Returns a stored id in the control plane's form. A UUID stored in uppercase stays unchanged, because a
+ * lookup in lower case would not find it.
  */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
