@@ -27,7 +27,7 @@ export class Budget {
 /** Query parameters with which clients might send keys. Sockets with these parameters are refused: proxies log URLs. */
 const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
 
-/** Result of `admit`. A refused socket opens, then closes with the reason: browsers hide a failed upgrade's status. */
+/** Result of `admit`. A refused socket is opened, then closed with the reason: pages can see no other reason. */
 export type Admission =
   | { readonly type: 'admitted'; readonly access: Access }
   | { readonly type: 'needs_key'; readonly org: string | null }

@@ -44,7 +44,7 @@ export interface ConnectionSource {
   open(): Promise<Connection>
   /** Closes a connection that `open` has opened. Missing if the caller passed an open database. */
   readonly close?: (connection: Connection) => void
-  /** Whether to reopen after connection errors. False for a database in memory, or passed by the caller. */
+  /** Whether to reopen after connection errors. False for a database in memory, and for one that the caller opened. */
   readonly reopens: boolean
   /** Checks that the database file and its `-wal` file were not replaced. @throws `store_unavailable` otherwise. */
   readonly check?: () => void
