@@ -146,7 +146,7 @@ export interface DeltaField {
   readonly onlyWhole?: true
   /** The delta's `type`, if the provider's deltas have one. */
   readonly type?: string
-  /** Start of a block that has no start event and begins with a delta of this field. */
+  /** The start event to assume if a block has none, and a delta of this field arrives. */
   readonly begins?: RawObject
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }

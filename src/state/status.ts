@@ -57,7 +57,7 @@ export const endsTurn = (unit: Unit): boolean =>
     : [...unit.results].some(({ entry }) => isFinish(entry.event))
 
 /**
- * Whether the branch had a user message, but has no pending call, and in the view only system prompts and
+ * Whether the branch had a user message and has no pending call, but its view has only system prompts and
  * environment messages. A run then does not call the model. O(units).
  */
 export function hasNoPrompt(branch: Branch): boolean {

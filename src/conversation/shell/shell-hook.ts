@@ -176,7 +176,7 @@ export interface ShellHookOptions {
   readonly timeout?: number
   /** Working directory. Default: this process's. */
   readonly cwd?: string
-  /** Variables to add to this process's environment; `undefined` removes a variable. */
+  /** Variables that the command gets beside those of this process; `undefined` removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
