@@ -253,7 +253,7 @@ export class SessionWriter {
     }
   }
 
-  /** Adds a result. Without `callId`, it belongs to the first open call of `tool`; without both, to the first open call. */
+  /** Adds a result. Without `callId`, it belongs to the first open call of `tool`, or without `tool` of any tool. */
   result({ callId: givenId, tool, content, isError, child }: SessionResult, origin: Origin): void {
     const [open = ''] = this.#openCalls.get(tool) ?? []
     const callId = givenId || open

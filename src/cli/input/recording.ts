@@ -109,7 +109,7 @@ export async function openFacts(name: string, from: From | undefined, io: Io): P
   return { ...opened, facts: factsOf(session), session }
 }
 
-/** Reads records, and adds to `replaced` the numbers of the lines that are JSON, but not UTF-8. */
+/** Reads records. Replaces bytes that are not UTF-8, and adds the numbers of such lines of JSON to `replaced`. */
 async function recordsIn(
   pieces: AsyncIterable<readonly Piece[]>,
   replaced: number[],
@@ -200,9 +200,9 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
 export interface Recording extends Readonly<Problems> {
   /** Id of the conversation; null for a file. */
   readonly conversation: string | null
-  /** Ids of subagents, and of the calls that opened them. Subagents in a database are read only if requested. */
+  /** Ids of subagents, and of the calls that opened them. Subagents in a database are omitted by default. */
   readonly subagents: readonly { readonly id: string | null; readonly actionId: string | null }[]
-  /** States of subagents. Subagents in a database are read only if requested. Empty for a file. */
+  /** States of subagents. Subagents in a database are omitted by default. Empty for a file. */
   readonly children: readonly StateTree[]
   readonly form: Form
   readonly session: Session | null

@@ -20,8 +20,8 @@ export class Profiles extends SealedMap {
 
   /**
    * Stores a profile. If the profile contains a masked secret, the stored secret is kept.
-   * @throws HttpProblem 400 if a masked secret in a list matches no stored secret, 409 if there are too many
-   *   profiles or secrets cannot be stored, 422 if a stored secret would be sent to another address.
+   * @throws HttpProblem 400 if a masked secret in a list matches no stored secret, 409 if secrets
+   *   cannot be stored or there are too many profiles, 422 if a stored secret would be sent to another address.
    */
   async save(name: string, llm: JsonObject): Promise<void> {
     await this.put(name, (before = {}) => mergeKnown(before, llm, ['llm']))

@@ -309,8 +309,8 @@ export function* settleFeed(schema: string): Work<void> {
 
 /**
  * Returns the trimmer of the feed. Each call of `trim` continues where the previous call stopped. In each
- * shard, a row with the moment -1 records the latest deletion whose row was trimmed: its `witness` and
- * `number` are the moment and position of the trimmed row.
+ * shard, a row with the moment -1 stands for the latest deletion that was trimmed. The `witness` and `number` of
+ * this row are the moment and position that the deletion had.
  */
 export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   let from: readonly SqlValue[] = [0, 0, 0]

@@ -91,7 +91,7 @@ export interface CheckedPage<Place> {
   readonly descending: boolean
   readonly limit: number
   readonly after: Place | null
-  /** List, filter and order as one text. A cursor is valid only in its scope. */
+  /** The list's name, the order and the filter, as one text. A cursor is valid only in its scope. */
   readonly scope: string
 }
 
