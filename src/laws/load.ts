@@ -18,7 +18,7 @@ export function checkIsLog(log: unknown): void {
   if (typeof log === 'string') invalidArgument('log', 'must be a list of lines, not one text')
 }
 
-/** Loads an item. Decodes facts again, because checks rely on valid types. If a getter throws, `loadValue` reports it. */
+/** Loads an item. Decodes facts again: checks rely on valid types. If a getter throws, `loadValue` reports it. */
 export const loadItem = (item: unknown): Loaded =>
   typeof item === 'string' ? loadLine(item) : (attempt(() => loadedFrom(item), null) ?? loadValue(item))
 
