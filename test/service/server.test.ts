@@ -249,6 +249,12 @@ describe('an error response of Node or of the WebSocket library', () => {
     expect(line).toContain(`HTTP/1.1 ${status}`)
     expect(JSON.parse(body)).toEqual({ detail: expect.any(String) })
   })
+
+  it('for an unknown expectation follows the response to an earlier request', async () => {
+    const request = `GET / HTTP/1.1\r\n${head}`
+    const { output } = dial(await start({ upgrade }), `${request}\r\n${request}Expect: more\r\n\r\n`)
+    expect((await output).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 417'])
+  })
 })
 
 describe('a server with `onlyLocal`', () => {

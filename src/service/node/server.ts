@@ -69,11 +69,10 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   const keyless = (rest.keys ?? []).length === 0
   if (keyless && !isLoopback(host))
     throw new Error(`Cannot listen on ${host} without keys. Set keys, or use a loopback address.`)
-  if (keyless && (rest.allowOrigins ?? []).includes('*')) {
+  if (keyless && (rest.allowOrigins ?? []).includes('*'))
     throw new Error(
       'Without keys, any web page could use the service. Set keys, or list the allowed origins.',
     )
-  }
   const store = rules === undefined ? originalStore : redactingStore(originalStore, rules)
   // Shared replies are stored without redaction. So with redaction rules, no replies are shared.
   const shareReplies = rules === undefined
@@ -228,7 +227,12 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     })
     void listener(incoming, outgoing)
   })
-  server.on('checkExpectation', (_incoming, outgoing) => outgoing.socket?.end(rawResponse(417)))
+  // The response may have no socket yet, because an earlier response of the connection is not complete.
+  server.on('checkExpectation', (_incoming, outgoing) => {
+    const body = '{"detail":"Expectation Failed"}'
+    const headers = { 'content-type': 'application/json', 'content-length': body.length, connection: 'close' }
+    outgoing.writeHead(417, headers).end(body)
+  })
   const connections = new Set<Duplex>()
   let accepted = 0
   server.on('connection', (connection: Duplex) => {
