@@ -77,7 +77,7 @@ export async function deleteConversations(
 async function* selectRecords(store: Store, filter: DeletionFilter): AsyncGenerator<ConversationRecord> {
   const { ids } = filter
   if (!Array.isArray(ids) || ids.length === 0 || Object.keys(filter).length > 1)
-    invalidArgument('ids', 'must be a list of at least one id, and cannot be combined with other criteria')
+    invalidArgument('ids', 'must be a list of at least one id, without other criteria')
   for (const [index, id] of (ids as readonly unknown[]).entries()) checkConversationId(`ids.${index}`, id)
   for (const id of new Set(ids)) {
     const record = await store.getConversation(id)

@@ -115,10 +115,7 @@ export function errorMessages(
 }
 
 export const isError = (value: unknown): boolean =>
-  attempt(() => value instanceof Error || tagOf(value) === 'Error', false)
-
-export const tagOf = (value: unknown): string =>
-  attempt(() => Object.prototype.toString.call(value).slice('[object '.length, -1), 'Object')
+  attempt(() => value instanceof Error || Object.prototype.toString.call(value) === '[object Error]', false)
 
 export function unreachable(value: never, what: string): never {
   throw new TypeError(`unknown ${what} ${JSON.stringify(value)}`)

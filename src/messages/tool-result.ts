@@ -1,7 +1,7 @@
 /** Converts the output of any library's tool to an observation. Never throws. */
 
 import { canonicalJson } from '../event/encode.ts'
-import { errorMessages, isError, tagOf } from '../event/errors.ts'
+import { errorMessages, isError } from '../event/errors.ts'
 import { isPlain } from '../event/freeze.ts'
 import { attempt, isObject, mapDeep, ownField, setOwn } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
@@ -91,6 +91,9 @@ const asPart = (read: Content | string): Content[] =>
 /** Returns the text of an error, and of its causes. Never throws. */
 export const errorText = (error: unknown): string =>
   errorMessages(error, (value) => jsonText(snapshot(value)))
+
+const tagOf = (value: unknown): string =>
+  attempt(() => Object.prototype.toString.call(value).slice('[object '.length, -1), 'Object')
 
 /** Reads a value as an observation. Returns null for other values, even if they have a field `kind`. */
 function observationIn(value: unknown, blocks: Kinds): Observation | null {

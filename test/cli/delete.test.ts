@@ -184,7 +184,7 @@ describe('delete', () => {
   })
 
   it.each([
-    [['--conversation', 'a', '--owner', 'ann'], 'cannot be combined with other criteria'],
+    [['--conversation', 'a', '--owner', 'ann'], 'without other criteria'],
     [['--before', '2999-01-01', '--keep-last', '1'], 'before'],
   ])('rejects %j and deletes nothing', async (criteria, message) => {
     const file = await database()

@@ -48,7 +48,7 @@ export async function callStep(
     // Unconfirmed work would keep its job, and `close` would wait for it.
     if (isOver) work?.confirm(false)
     if (isOver || work === null)
-      throw unknownCall(call.id, 'belongs to a step that has ended. Call background() before the step ends')
+      throw unknownCall(call.id, 'belongs to a step that has ended. Call background() during the step')
     started.push(work)
     return work
   }

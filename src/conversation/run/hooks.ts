@@ -1,4 +1,4 @@
-import { checkBoolean, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
+import { checkBoolean, checkOptionNames, checkText, invalidArgument } from '../../event/check-value.ts'
 import { attempt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { HookEventType, HookExecutionEvent, MessageEvent } from '../../event/types.ts'
@@ -102,11 +102,9 @@ async function runHook(
 /** Rejects a value such as `false` or `{ decision: 'block' }`, which would silently block nothing. */
 function checkOutcome(outcome: HookOutcome): HookOutcome {
   // A failing hook blocks nothing, so an unknown field must not cancel a block.
-  if (typeof outcome === 'boolean')
-    invalidArgument('result', 'must be an object, such as { blocked: true }, or undefined')
+  if (typeof outcome === 'boolean') invalidArgument('result', 'must be an object, such as { blocked: true }')
   if (typeof outcome !== 'object' || outcome.blocked === true) return outcome
-  if (typeof (outcome.additionalContext ?? '') !== 'string')
-    invalidArgument('additionalContext', 'must be a string')
+  checkText('additionalContext', outcome.additionalContext, invalidArgument)
   checkOptionNames(outcome, 'blocked reason additionalContext success exitCode stdout stderr error')
   checkBoolean('blocked', outcome.blocked, invalidArgument)
   return outcome

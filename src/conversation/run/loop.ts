@@ -593,9 +593,8 @@ function runEnding(
 }
 
 function failureOf(run: RunContext, state: State, error: unknown): Event[] {
-  const name: unknown = attempt(() => (error instanceof Error ? error.name : null), null)
-  const known = typeof name === 'string' && name !== '' ? name.toWellFormed() : 'Error'
-  const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : known
+  const name = attempt(() => (error instanceof Error ? `${error.name}`.toWellFormed() : ''), '')
+  const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : name || 'Error'
   const calls = lostCallResults(state, unsettled(run, state), unstarted(run))
   return [...calls, errorEvent(code, errorMessages(error))]
 }
