@@ -313,7 +313,7 @@ function difference(was: unknown, is: unknown, path: string): string | null {
   return null
 }
 
-/** Maximum number of requests to check for changes, from the latest. Each check writes two requests. */
+/** Maximum number of checked requests, the latest ones. A check compares a request with the previous one. */
 const MAX_CHANGES = 64
 
 interface RequestPoint {

@@ -241,7 +241,7 @@ function inner<T>(left: Node<T>, right: Node<T>): Inner<T> {
   return { height, left, middle: left.size, right, size, last: right.last }
 }
 
-/** Joins two trees; restores the balance along the border. O(difference of heights). */
+/** Joins two trees, and balances the joined nodes again. O(difference of heights). */
 function join<T>(left: Node<T> | null, right: Node<T> | null): Node<T> | null {
   if (left === null || right === null) return left ?? right
   if (isBlock(left) && isBlock(right) && left.size + right.size <= WIDTH)

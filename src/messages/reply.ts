@@ -319,8 +319,8 @@ function orderParts(parts: readonly ReplyPart[], places: ReadonlyMap<ReplyPart, 
 }
 
 /**
- * Stores each reasoning item with the next call that has no reasoning item yet, or with the message if the
- * reply has no calls. Items that remain are stored as whole parts.
+ * Stores a reasoning item with the next call that has none yet, or with the message if the reply has no calls. A call
+ * or message has at most one item. Further items are stored in the list of parts, as `other`.
  */
 function placeReasoning(parts: readonly ReplyPart[], calls: number) {
   const slots = Math.max(1, calls)

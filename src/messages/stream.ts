@@ -138,7 +138,7 @@ export function piecesAt({ pieces }: StreamItem, path: string): Pieces {
 
 /** How a field of a delta extends a field of its block. */
 export interface DeltaField {
-  /** Path of the extended field in the block. */
+  /** Path, in the block, of the field that the delta extends. */
   readonly to: string
   /** `text`, `json`: pieces are joined. `list`: a piece is an item. `value`: a piece is the whole field. */
   readonly as: 'text' | 'json' | 'list' | 'value'

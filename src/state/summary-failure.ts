@@ -11,7 +11,7 @@ const FAILURE_KEY = 'condensation_failed'
 const FIRST_WAIT = 16
 const MAX_WAIT = 512
 
-/** Returns the failures since the last condensation, and events (without state updates) since the last failure. */
+/** Counts the failures since the last condensation, and the events but state updates since the last failure. */
 function failuresIn({ log: { entries } }: State): { readonly count: number; readonly since: number } {
   let since = 0
   for (let seq = entries.length - 1; seq >= 0; seq -= 1) {

@@ -8,7 +8,7 @@ import { HttpProblem } from '../http/problem.ts'
 import type { FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
 import type { SandboxCommands } from './sandbox/commands.ts'
 
-/** Maximum bytes of a path. Longer paths could be created name by name, but not opened or deleted. */
+/** Maximum bytes of a path. A longer path could be created one folder at a time, but not opened or deleted. */
 export const MAX_PATH_BYTES = 4_000
 
 const { O_CREAT, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants

@@ -30,7 +30,7 @@ export class Profiles extends SealedMap {
 
 /**
  * Returns the requested value with its masked secrets replaced by the stored secrets.
- * @throws HttpProblem 422 for a secret that would be sent to another address.
+ * @throws HttpProblem 422 if a stored secret would be sent to a new address.
  */
 export function mergeKnown(before: JsonObject, requested: JsonObject, loc: readonly string[]): JsonObject {
   const known = Object.fromEntries(

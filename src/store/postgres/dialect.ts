@@ -29,7 +29,7 @@ import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 /** SQL for the current time in microseconds since 1970. A float is fast, and exact until the year 2255. */
 export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
-/** SQL for a feed row's moment. The conversation's row must already be locked; see `feed_moment`. */
+/** SQL for a feed row's moment (a number). The conversation's row must already be locked; see `feed_moment`. */
 export const FEED_MOMENT = `greatest(
     pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
   )`

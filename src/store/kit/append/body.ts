@@ -9,8 +9,8 @@ import type { JsonObject, JsonValue } from '../../../event/shapes.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether an event equals the stored event (law S). Ignores key order, `ReplyRecord`, and fields that `input`
- * omits. A field that only `stored` omits counts as its default, or as null without a default. Quarantined
+ * Whether an event equals the stored event (law S). Compares only the fields of `input`, without key order and
+ * `ReplyRecord`. For a field that `stored` lacks, the field's default is compared, or null if it has none. Quarantined
  * lines compare by text. O(size).
  */
 export function sameBody(stored: Fact, input: Fact): boolean {
