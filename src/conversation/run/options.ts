@@ -87,7 +87,7 @@ export type RunCondenserDecision =
         readonly message: string
         readonly triggers: readonly string[]
         readonly required: boolean
-        /** `later`: the summariser failed and may succeed later. Of the refusals after a failure, only the first is logged. */
+        /** `later`: the summariser failed and may succeed later. After a failure, only the first refusal is logged. */
         readonly again?: 'never' | 'later'
         /** The summariser's error. A run that ends with `CondensationRefused` returns it as `error.cause`. */
         readonly cause?: unknown
