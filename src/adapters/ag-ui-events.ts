@@ -9,10 +9,10 @@ import type { UIChunk, UIPart, UIToolPart } from '../messages/ui/types.ts'
 export const SHARED_STATE = 'ag_ui.state'
 
 /**
- * Returns a function that translates the chunks of one stream. A null chunk ends open parts. The ids of texts
- * and reasoning have the prefix `to`. `parts` are the parts of the reply that the client already has.
- * Streamed messages never have event ids. With event ids, a client would keep the messages at their streamed
- * positions when the final snapshot arrives.
+ * Returns a function that translates the chunks of one stream. A null chunk ends open parts. The argument `to`
+ * is the prefix of the ids of texts and reasoning. `parts` are the parts of the reply that the client already
+ * has. Streamed messages never have event ids. With event ids, a client would keep the messages at their
+ * streamed positions when the final snapshot arrives.
  */
 export function chunkTranslator(
   to: string,

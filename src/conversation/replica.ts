@@ -580,9 +580,9 @@ function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): 
 type Opened = Awaited<ReturnType<typeof openState>>
 
 /**
- * Between two evictions, the log must grow by the largest of this fraction, one chunk, and the number of
- * retained events. An eviction costs O(length + retained events), so all evictions during a fold of n events
- * cost O(n).
+ * An eviction is due when the log has grown since the last one by this fraction of its length, and by at least the
+ * number of retained events and one chunk. An eviction costs O(length + retained events), so all evictions during a
+ * fold of n events cost O(n).
  */
 const EVICT_PART = 1 / 32
 

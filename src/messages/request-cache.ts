@@ -250,7 +250,7 @@ function continueMessages(
   return messages.slice()
 }
 
-/** Returns the number of leading units that two versions share. O(log n) where they share nodes, else O(result). */
+/** Returns the number of leading units that two versions of a view share. O(log n) for shared nodes, else O(units). */
 function sharedPrefix(one: Units, other: Units): number {
   const end = Math.min(one.length, other.length)
   const rest: Node<Unit>[] = one.tree === null ? [] : [one.tree]

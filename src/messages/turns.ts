@@ -56,8 +56,8 @@ export interface TurnReader {
 /**
  * Returns a reader of turns. Each call has exactly one result: a result without a call is left out, and a
  * call without a result gets an error. If no user message follows a reply without calls, the reader adds a
- * user turn with a fixed text; after a paused reply, only if the next reply begins a new turn. No later
- * message changes the turns before a reply, so the reply's prefix stays the same. O(content).
+ * user turn with a fixed text. After a paused reply, it does so only if the next reply does not continue this
+ * one. No later message changes the turns before a reply, so the reply's prefix stays the same. O(content).
  */
 export function turnReader(
   limits: Limits,

@@ -74,7 +74,7 @@ export async function withCodexHistory(
   return join(records)
 }
 
-/** Whether a meta record begins a file that continues the preceding lines. */
+/** Whether a meta record begins a file that continues another file, whose lines precede it. */
 const isContinuation = ({ payload, ordinal }: CodexLine): boolean =>
   objectOf(payload['history_base'])['end_ordinal_exclusive'] === ordinal
 

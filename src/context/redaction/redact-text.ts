@@ -53,7 +53,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** Returns an encrypted text; null if it contains a literal secret, because a mask would make the text useless. */
+/** Returns the encrypted `text` itself; null if it contains a literal secret, because a mask would make it useless. */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 

@@ -137,7 +137,7 @@ const commandMetadata = () =>
     suffix: z.exactOptional(z.string()),
   })
 
-/** The fields of each published kind of observation; `content` and `is_error` are checked with the event. */
+/** The fields of each published kind of observation. The event's schema checks `content` and `is_error`. */
 export const observationSchemas = byKind({
   FinishObservation: () => ({}),
   ThinkObservation: () => ({}),

@@ -257,7 +257,7 @@ export function toOpenAIResponses(
   }
 }
 
-/** Ids of the pairs that the latest request splits: it has only one half of each pair as an item. */
+/** Ids of the pairs of call and result of which the latest request contains only one half as an item. */
 let latestSplit: readonly string[] = []
 
 function start(input: ResponsesItem[], newMap: NewMap, { model, signs }: WriteOptions) {

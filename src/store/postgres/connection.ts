@@ -32,7 +32,7 @@ const TIMEOUT = 10_000
 /** Maximum number of connections of the store's own pool: ten for calls, and one for `LISTEN`. */
 const MAX_CONNECTIONS = 11
 
-/** Maximum number of prepared statements, which each connection keeps until its end. */
+/** Maximum number of prepared statements. Each connection keeps them until it is closed. */
 const MAX_PREPARED = 500
 
 /**
