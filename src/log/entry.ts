@@ -124,7 +124,7 @@ export function loadedEvent(entry: Entry, kinds: readonly EventKind[]): Event | 
   const kind = eventKindOf(entry)
   if (!kinds.some((candidate) => candidate === kind)) return null
   const { id, seq } = entry
-  const message = `The body of event ${quote(id)} (position ${seq}) is not in memory: a snapshot or \`evict\` removed it. Replay the whole log.`
+  const message = `The body of event ${quote(id)} (position ${seq}) is not in memory: a snapshot or \`evict\` left it out. Replay the whole log.`
   throw new ColloquyError('evicted', message, { event_id: id, seq })
 }
 

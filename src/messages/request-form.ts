@@ -287,9 +287,8 @@ const FORM = {
 } as const
 
 /**
- * Returns the rules about the form of a request. `sources` gives the evidence of single rules. The
- * default is `source`, but for `text-well-formed` a fixed text. `known-role` is included only if it
- * has its own source.
+ * Returns the rules about the form of a request. The source of a rule is its entry in `sources`, or else `source`.
+ * Without an entry, `text-well-formed` has a fixed source, and `known-role` is left out.
  */
 export function formRules<V extends { readonly request: unknown }>(
   shape: Shape<unknown>,

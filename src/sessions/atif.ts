@@ -46,7 +46,7 @@ interface TrajectoryPlace {
 
 const NOWHERE: TrajectoryPlace = { line: 1, id: null, parentId: null, taken: new Set() }
 
-/** Returns the first name that is not in use, because trajectories of one run can share a session id. */
+/** Returns the first id that is not taken, and takes it. Trajectories of one run can share a session id. */
 function unusedId(names: readonly unknown[], taken: Set<string>): string | null {
   const unused = names.map(stringOf).find((name) => name !== '' && !taken.has(name))
   if (unused === undefined) return null

@@ -307,6 +307,6 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
 }
 
 function evicted({ id, seq }: Entry): ColloquyError {
-  const message = `The state at event ${quote(id)} (position ${seq}) is not in memory: a snapshot or \`evict\` removed it. Replay the whole log.`
+  const message = `The state at event ${quote(id)} (position ${seq}) is not in memory: a snapshot or \`evict\` left it out. Replay the whole log.`
   return new ColloquyError('evicted', message, { event_id: id, seq })
 }

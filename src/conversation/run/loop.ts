@@ -79,7 +79,7 @@ async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<
   run.promptedTo = seq + 1
 }
 
-/** Lists users' messages on HEAD's branch. Skips evicted messages, which are in no view. */
+/** Lists users' messages on HEAD's branch. Skips evicted bodies: these messages are outside the view. */
 function promptsFrom({ log }: State, from: number): Prompt[] {
   const prompts: Prompt[] = []
   for (let entry = log.head; entry !== null && entry.seq >= from; entry = entry.parent as typeof entry) {

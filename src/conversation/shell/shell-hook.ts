@@ -176,7 +176,7 @@ export interface ShellHookOptions {
   readonly timeout?: number
   /** Working directory. Default: this process's. */
   readonly cwd?: string
-  /** Variables that the command gets beside those of this process; `undefined` removes a variable. */
+  /** Additional environment variables of the command. `undefined` removes a variable of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 

@@ -295,11 +295,11 @@ export class Runs {
   }
 
   /**
-   * Ensures that a run handles the events before `from`: the active run, or a new run if none is active or the
-   * active run is ending. Waits for a free slot and for the store. A pause after `from` cancels the request.
-   * Resolves when a run with a lease will handle the events. After a second, stores a job that any process can
-   * execute, and resolves. Also resolves when no run is needed, or when the run failed. The log or `onFailure`
-   * then reports the failure.
+   * Ensures that a run handles the events before the position `from`: the active run, or a new run if none is active
+   * or the active run is ending. Waits for a free slot and for the store. A pause after `from` cancels the request.
+   * Resolves when a run with a lease will handle the events. If this takes more than a second and `job` is missing,
+   * stores a job that any process can execute, and resolves. Also resolves when no run is needed, or when the run
+   * failed. The log or `onFailure` then reports the failure.
    * @param job the stored request, which is deleted when it has been handled
    * @throws what the store throws when it cannot store the job, and ColloquyError `closed`.
    */

@@ -40,8 +40,8 @@ export async function signWebhook(
 
 /**
  * Whether a message was signed with a secret, and not too long ago. For receivers of webhooks. Pass the body
- * as received, not parsed and serialized again, and the headers: those of a web `Request` or of a Node
- * request, or an object with lower-case names. O(body).
+ * as received, not parsed and serialized again. Pass the headers of a web `Request` or of a Node request, or an
+ * object with lower-case names. O(body).
  * @param options.now seconds since 1970; default: the system's time
  * @param options.tolerance maximum difference from `now` in seconds; default: 300
  */

@@ -309,8 +309,8 @@ export function* settleFeed(schema: string): Work<void> {
 
 /**
  * Returns the trimmer of the feed. Each call of `trim` continues where the previous call stopped. In each
- * shard, a row with the moment -1 stands for the latest deletion that was trimmed. The `witness` and `number` of
- * this row are the moment and position that the deletion had.
+ * shard, a row with the moment -1 records the latest trimmed deletion: `witness` is its moment,
+ * `number` its position.
  */
 export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   let from: readonly SqlValue[] = [0, 0, 0]

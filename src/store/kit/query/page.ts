@@ -159,7 +159,7 @@ const REFERENCE_LENGTH = blobText('').length + 64
 
 /**
  * Returns the size of an event's body on a page, in UTF-8 bytes, as databases compute it. A long string adds
- * its length, or nothing if `refs` is true. The reference that stands for it adds nothing. O(size).
+ * its length, or nothing if `refs` is true. A reference adds nothing. O(size).
  * @param event an event that was read with references
  */
 export function bodyBytes({ fact, blobs = [] }: Pick<StoredEvent, 'fact' | 'blobs'>, refs: boolean): number {
