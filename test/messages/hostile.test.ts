@@ -493,7 +493,8 @@ describe('arguments that an SDK has parsed', () => {
     expect(callOf(read({ toJSON: 1, a: [1e5] })).action).toMatchObject({ toJSON: 1, a: [1e5] })
   })
 
-  it('are the same when they are executed, stored and sent', () => {
+  it('are executed as they are stored', () => {
+    let compared = 0
     const value = fc.anything({ withDate: true, withBigInt: true, withSparseArray: true, maxDepth: 3 })
     fc.assert(
       fc.property(fc.dictionary(fc.string(), value), fc.boolean(), (input, isFrozen) => {
@@ -502,7 +503,9 @@ describe('arguments that an SDK has parsed', () => {
         const { kind: _, ...executed } = action
         const { kind: __, ...stored } = argumentObject(tool_call.arguments)
         expect(executed).toStrictEqual(stored)
+        compared += 1
       }),
     )
+    expect(compared).toBeGreaterThan(10)
   })
 })
