@@ -340,10 +340,10 @@ class MemoryFeed {
     const from = positionNumber(query)
     const start = firstFrom(rows, ({ index }) => index < from)
     const removed = query.shard === null ? Math.max(...this.#removed) : (this.#removed[query.shard] ?? 0)
-    const isMissed = removed > Number(query.after?.start ?? 0)
+    const since = Number(query.after?.start ?? 0)
     return rows
       .slice(start, start + kit.rowsFor(query))
-      .map((row) => ({ ...this.#rowOf(row, startOf), isBehind: isMissed && row.index < removed }))
+      .map((row) => ({ ...this.#rowOf(row, startOf), isBehind: Math.max(row.index, since) < removed }))
   }
 
   last(query: CheckedFeedQuery): FeedRow | undefined {
