@@ -47,7 +47,7 @@ function readWebUrl(url: string): Image | null {
   const end = match[3] ?? ''
   const path = end.toWellFormed().replace(/[^!-~]+/g, encodeURIComponent)
   const start = url.slice(0, url.length - end.length)
-  return { from: 'web', url: start + path, secure: /^https/i.test(url) }
+  return { from: 'web', url: start + path, secure: match[1]?.toLowerCase() === 'https' }
 }
 
 function readDataUrl(url: string): Image | null {

@@ -38,8 +38,10 @@ export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMess
 }
 
 /** Whether a message has no content, only the record (such as token counts) of a failed or broken-off reply. */
-export const isOnlyRecord = (event: Event): boolean =>
-  /failed|broken_off/.test(earlyEndOf(event) ?? '') && event.kind === 'MessageEvent' && !renderMessage(event)
+export function isOnlyRecord(event: Event): boolean {
+  const end = earlyEndOf(event)
+  return (end === 'failed' || end === 'broken_off') && event.kind === 'MessageEvent' && !renderMessage(event)
+}
 
 /** Whether a request contains a unit of the view. */
 export const isSent = (unit: Unit): boolean =>

@@ -63,8 +63,12 @@ const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
 
 /** Counts that some providers exclude from the input count, so they are added to it. */
 const BESIDE_INPUT = [
-  ...'cache_read_input_tokens cache_creation_input_tokens toolUsePromptTokenCount'.split(' '),
-  ...'total_tool_use_tokens cacheReadInputTokens cacheWriteInputTokens'.split(' '),
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'toolUsePromptTokenCount',
+  'total_tool_use_tokens',
+  'cacheReadInputTokens',
+  'cacheWriteInputTokens',
 ]
 const BESIDE_OUTPUT = ['thoughtsTokenCount', 'total_thought_tokens']
 
@@ -122,14 +126,29 @@ const KNOWN_COUNTS: ReadonlySet<string> = new Set([
   ...Object.values(PATHS).flat(),
   ...BESIDE_INPUT,
   ...BESIDE_OUTPUT,
-  ...'iterations raw total_tokens initial_input_tokens totalTokens totalTokenCount'.split(' '),
-  ...'prompt_cache_miss_tokens cache_creation.ephemeral_5m_input_tokens'.split(' '),
-  ...'inputTokenDetails.noCacheTokens outputTokenDetails.textTokens'.split(' '),
-  ...'prompt_tokens_details.text_tokens completion_tokens_details.text_tokens'.split(' '),
+  'iterations',
+  'raw',
+  'total_tokens',
+  'initial_input_tokens',
+  'totalTokens',
+  'totalTokenCount',
+  'prompt_cache_miss_tokens',
+  'cache_creation.ephemeral_5m_input_tokens',
+  'inputTokenDetails.noCacheTokens',
+  'outputTokenDetails.textTokens',
+  'prompt_tokens_details.text_tokens',
+  'completion_tokens_details.text_tokens',
 ])
-const ORDINARY: ReadonlySet<JsonValue> = new Set(
-  'standard,default,auto,not_available,on_demand,ON_DEMAND,global,'.split(','),
-)
+const ORDINARY: ReadonlySet<JsonValue> = new Set([
+  'standard',
+  'default',
+  'auto',
+  'not_available',
+  'on_demand',
+  'ON_DEMAND',
+  'global',
+  '',
+])
 
 /** The usage in the record of a reply. */
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>

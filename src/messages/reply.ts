@@ -97,9 +97,16 @@ export const replyDelta = {
 }
 
 /** Stop reasons of a reply that ended normally, or waits for the results of its calls. */
-const ORDINARY_STOPS: ReadonlySet<string> = new Set(
-  'end_turn tool_use stop tool_calls tool-calls completed STOP requires_action'.split(' '),
-)
+const ORDINARY_STOPS: ReadonlySet<string> = new Set([
+  'end_turn',
+  'tool_use',
+  'stop',
+  'tool_calls',
+  'tool-calls',
+  'completed',
+  'STOP',
+  'requires_action',
+])
 
 function recordOf(
   raw: RawReply,

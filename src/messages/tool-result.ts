@@ -174,11 +174,17 @@ const partsOrJson = (parts: readonly unknown[], blocks: Kinds): Content[] =>
     return read === null ? jsonContent(part, blocks) : [read]
   })
 
-const TEXT_FIELDS: ReadonlySet<string> = new Set(
-  'type text cache_prompt cache_control citations annotations _meta providerOptions providerMetadata'.split(
-    ' ',
-  ),
-)
+const TEXT_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'text',
+  'cache_prompt',
+  'cache_control',
+  'citations',
+  'annotations',
+  '_meta',
+  'providerOptions',
+  'providerMetadata',
+])
 
 function resultPart(part: unknown, blocks: Kinds): Content | null {
   if (!isObject(part)) return null
@@ -209,9 +215,17 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
 }
 
 /** All fields of a LangChain image part that has a URL. */
-const URL_FIELDS: ReadonlySet<string> = new Set(
-  'type url id index mimeType mime_type source_type metadata extras'.split(' '),
-)
+const URL_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'url',
+  'id',
+  'index',
+  'mimeType',
+  'mime_type',
+  'source_type',
+  'metadata',
+  'extras',
+])
 
 function imagePart(part: RawObject): Content | null {
   const { data, mimeType, mediaType, image, source, url } = part

@@ -111,13 +111,22 @@ const isEvent = ({ kind, ...fields }: RawObject): boolean =>
   !('messages' in fields) &&
   (isEventKind(kind) || !('sessionId' in fields))
 
-const CODEX: ReadonlySet<unknown> = new Set(
-  'session_meta response_item event_msg turn_context compacted'.split(' '),
-)
+const CODEX: ReadonlySet<unknown> = new Set([
+  'session_meta',
+  'response_item',
+  'event_msg',
+  'turn_context',
+  'compacted',
+])
 
-const CLAUDE: ReadonlySet<unknown> = new Set(
-  'summary file-history-snapshot permission-mode queue-operation last-prompt mode'.split(' '),
-)
+const CLAUDE: ReadonlySet<unknown> = new Set([
+  'summary',
+  'file-history-snapshot',
+  'permission-mode',
+  'queue-operation',
+  'last-prompt',
+  'mode',
+])
 
 const messagesIn = (fields: RawObject): readonly RawObject[] => objectsOf(fields['messages'])
 
@@ -183,9 +192,12 @@ function isResponses(fields: RawObject): boolean {
   return ITEMS.has(type) && ['id', 'call_id', 'summary'].some((field) => field in fields)
 }
 
-const ITEMS: ReadonlySet<unknown> = new Set(
-  'function_call function_call_output reasoning web_search_call'.split(' '),
-)
+const ITEMS: ReadonlySet<unknown> = new Set([
+  'function_call',
+  'function_call_output',
+  'reasoning',
+  'web_search_call',
+])
 
 function isUI(fields: RawObject): boolean {
   if (typeof fields['role'] === 'string') return hasParts(fields) || 'toolInvocations' in fields

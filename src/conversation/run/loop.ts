@@ -1,4 +1,4 @@
-import { ColloquyError, errorMessages, hasCode, nullOn } from '../../event/errors.ts'
+import { ColloquyError, errorMessages, hasCode, isError, nullOn } from '../../event/errors.ts'
 import { attempt } from '../../event/json.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ActionEvent, Event, HookEventType, MessageEvent } from '../../event/types.ts'
@@ -593,7 +593,7 @@ function runEnding(
 }
 
 function failureOf(run: RunContext, state: State, error: unknown): Event[] {
-  const name = attempt(() => (error instanceof Error ? `${error.name}`.toWellFormed() : ''), '')
+  const name = attempt(() => (isError(error) ? `${(error as Error).name}`.toWellFormed() : ''), '')
   const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : name || 'Error'
   const calls = lostCallResults(state, unsettled(run, state), unstarted(run))
   return [...calls, errorEvent(code, errorMessages(error))]

@@ -178,7 +178,8 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
       const isPieced = call['willContinue'] === true || call['partialArgs'] !== undefined
       parts.push({ part, pieces: isPieced ? new ArgumentPieces().add(call) : null })
     }
-    openCalls.push(...parts.slice(-1).filter(({ pieces }) => pieces?.isOpen))
+    const changed = parts.at(-1)
+    if (changed?.pieces?.isOpen === true) openCalls.push(changed)
   }
 
   const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
@@ -264,7 +265,15 @@ export const fromGoogle = replyReader<GoogleReply>(
   },
 )
 
-const KNOWN = 'content finishReason index tokenCount avgLogprobs logprobsResult safetyRatings'.split(' ')
+const KNOWN = [
+  'content',
+  'finishReason',
+  'index',
+  'tokenCount',
+  'avgLogprobs',
+  'logprobsResult',
+  'safetyRatings',
+]
 
 const blockReason = (reply: RawObject): string => stringOf(objectOf(reply['promptFeedback'])['blockReason'])
 

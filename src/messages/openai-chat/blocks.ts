@@ -51,14 +51,20 @@ export const PARTS: PartTable = {
   write,
 }
 
-const AUDIO = /^audio\/(?:mp(?:3|eg)|(?:x-)?(wav)e?)$/
+const AUDIO: ReadonlyMap<string | null, string> = new Map([
+  ['audio/wav', 'wav'],
+  ['audio/x-wav', 'wav'],
+  ['audio/wave', 'wav'],
+  ['audio/mpeg', 'mp3'],
+  ['audio/mp3', 'mp3'],
+])
 
 function write(file: FileRef): JsonObject | null {
   const { from, name, mediaType } = file
   if ('id' in from) return from.provider === 'openai' ? { type: 'file', file: { file_id: from.id } } : null
   if (!('data' in from)) return null
-  const [audio, format = 'mp3'] = AUDIO.exec(mediaType ?? '') ?? []
-  if (audio !== undefined) return { type: 'input_audio', input_audio: { data: from.data, format } }
+  const format = AUDIO.get(mediaType)
+  if (format !== undefined) return { type: 'input_audio', input_audio: { data: from.data, format } }
   if (!isPdf(file)) return null
   const file_data = `data:application/pdf;base64,${from.data}`
   return { type: 'file', file: { filename: name ?? 'document.pdf', file_data } }

@@ -253,8 +253,14 @@ function stepOf({ type, role, path, body }: Item): Step[] {
     : ['break']
 }
 
-const CALLS: readonly unknown[] =
-  'function_call custom_tool_call computer_call local_shell_call shell_call apply_patch_call'.split(' ')
+const CALLS: readonly unknown[] = [
+  'function_call',
+  'custom_tool_call',
+  'computer_call',
+  'local_shell_call',
+  'shell_call',
+  'apply_patch_call',
+]
 
 /** For each type of call that a server may execute, whether a request may end without the output of the call. */
 const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([
