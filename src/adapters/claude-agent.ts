@@ -15,8 +15,19 @@ import { retryConflicts } from '../store/kit/items.ts'
 import { allConversations } from '../store/kit/query/page.ts'
 import { isKeepable } from '../store/kit/record.ts'
 import { digest } from './channel-values.ts'
-import { addLines, conversationIdOf, emptyTranscript, entriesOf, linesEvent } from './claude-transcript.ts'
-import { linesIn, parseLines, readEvents, sideKey, SIDES, subagentKey } from './claude-transcript.ts'
+import {
+  addLines,
+  conversationIdOf,
+  emptyTranscript,
+  entriesOf,
+  linesEvent,
+  linesIn,
+  parseLines,
+  readEvents,
+  sideKey,
+  SIDES,
+  subagentKey,
+} from './claude-transcript.ts'
 import type { Transcript } from './claude-transcript.ts'
 
 export { conversationIdOf }

@@ -12,8 +12,15 @@ import { FileError } from './failure.ts'
 import type { Description } from './input/documents.ts'
 import { asObject, describeDocuments, describeOwn, headIn, legalId, titleIn } from './input/documents.ts'
 import { type DocumentName, extensionOf, isBlankFile, sessionFilesIn, valueOf } from './input/open.ts'
-import { factsOf, newProblems, noJsonMessage, noteRead, openFacts } from './input/recording.ts'
-import { quarantineNote, tally } from './input/recording.ts'
+import {
+  factsOf,
+  newProblems,
+  noJsonMessage,
+  noteRead,
+  openFacts,
+  quarantineNote,
+  tally,
+} from './input/recording.ts'
 import type { ReadFact, Source, Tally } from './input/recording.ts'
 import { lasting } from './print/io.ts'
 import { counted, glimpse, plain, quoted, safe } from './print/text.ts'

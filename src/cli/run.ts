@@ -12,8 +12,14 @@ import { getConversation, withStore } from './db/store.ts'
 import { exportConversation } from './export.ts'
 import { FileError, fromSystem, UsageError } from './failure.ts'
 import { importFiles } from './import.ts'
-import { brokenNote, openingCall, quarantineNote, readRecording, readStored } from './input/recording.ts'
-import { selectState } from './input/recording.ts'
+import {
+  brokenNote,
+  openingCall,
+  quarantineNote,
+  readRecording,
+  readStored,
+  selectState,
+} from './input/recording.ts'
 import type { Recording } from './input/recording.ts'
 import { inspect } from './inspect.ts'
 import { readPackage } from './package.ts'

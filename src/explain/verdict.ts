@@ -9,8 +9,16 @@ import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { isPending, type Unit, unitEvents } from '../view/units.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
-import { callsOfReplies, describeParent, headMoves, isOfReplies, pathBetween, repliesOf } from './path.ts'
-import { resultOfCall, wouldFollow } from './path.ts'
+import {
+  callsOfReplies,
+  describeParent,
+  headMoves,
+  isOfReplies,
+  pathBetween,
+  repliesOf,
+  resultOfCall,
+  wouldFollow,
+} from './path.ts'
 import type { Leaving } from './path.ts'
 import { findUnit, type Subject } from './subject.ts'
 import { isListed, stretchOf, findRemoval, wouldBeInView } from './removal.ts'

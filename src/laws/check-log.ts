@@ -6,8 +6,13 @@ import type { Loaded } from '../event/load.ts'
 import { earlyEndOf, type GrammarName, isOfReply, replyOf, requestHeadOf } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { quote } from '../event/text.ts'
-import type { ActionEvent, Condensation, ConversationStateUpdateEvent, Event } from '../event/types.ts'
-import type { ToolResultEvent } from '../event/types.ts'
+import type {
+  ActionEvent,
+  Condensation,
+  ConversationStateUpdateEvent,
+  Event,
+  ToolResultEvent,
+} from '../event/types.ts'
 import type { LawViolation, LawWatch, LogItem, LogStep, Report } from './load.ts'
 import { checkIsLog, loadItem, reportWarnings } from './load.ts'
 import { isCutOff, replyStarts, responseIdOf } from './replies.ts'

@@ -8,8 +8,14 @@ import { isInstant } from '../event/time.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
 import { type RawObject, objectsOf } from '../messages/text.ts'
 import type { Reply } from '../messages/reply.ts'
-import type { Session, SessionFact, SessionFormat, SessionNote, SessionRecord } from './session.ts'
-import type { UnfitRecord } from './session.ts'
+import type {
+  Session,
+  SessionFact,
+  SessionFormat,
+  SessionNote,
+  SessionRecord,
+  UnfitRecord,
+} from './session.ts'
 
 export interface Origin {
   readonly line: number

@@ -1,9 +1,18 @@
 import * as fc from 'fast-check'
 import { freezeJson } from '../event/freeze.ts'
 import { EVENT_KINDS, type EventKind } from '../event/kinds.ts'
-import type { Action, JsonValue, Message, MessageToolCall, Observation } from '../event/shapes.ts'
-import type { ReasoningItemModel, RedactedThinkingBlock, Source, ThinkingBlock } from '../event/shapes.ts'
-import type { ToolDefinition } from '../event/shapes.ts'
+import type {
+  Action,
+  JsonValue,
+  Message,
+  MessageToolCall,
+  Observation,
+  ReasoningItemModel,
+  RedactedThinkingBlock,
+  Source,
+  ThinkingBlock,
+  ToolDefinition,
+} from '../event/shapes.ts'
 import type { Event, EventOf } from '../event/types.ts'
 import { orNull, shape, weighed } from './shape.ts'
 import { anyContent, textContent } from './content.ts'

@@ -2,8 +2,17 @@
 
 import { isUtf8 } from 'node:buffer'
 import { type Issue, type JsonObject, type Loaded, quarantine, type Quarantined } from '../../event/index.ts'
-import { ColloquyError, findEvent, initialState, isQuarantined, loadLine, loadValue } from '../../index.ts'
-import { reduce, stateAt, switchTo } from '../../index.ts'
+import {
+  ColloquyError,
+  findEvent,
+  initialState,
+  isQuarantined,
+  loadLine,
+  loadValue,
+  reduce,
+  stateAt,
+  switchTo,
+} from '../../index.ts'
 import type { ConversationRecord, Fact, State, Store } from '../../index.ts'
 import { detectSession, readSession, withCodexHistory } from '../../sessions/index.ts'
 import type { Session, SessionRecord } from '../../sessions/index.ts'

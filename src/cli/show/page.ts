@@ -7,8 +7,18 @@ import type { Address } from '../db/address.ts'
 import { FileError, fromSystem } from '../failure.ts'
 import type { Recording } from '../input/recording.ts'
 import { failureText, type Io, OutputError } from '../print/io.ts'
-import { counted, fit, glimpse, pad, paintFor, safe, toJson, widest, width } from '../print/text.ts'
-import { wrapWords } from '../print/text.ts'
+import {
+  counted,
+  fit,
+  glimpse,
+  pad,
+  paintFor,
+  safe,
+  toJson,
+  widest,
+  width,
+  wrapWords,
+} from '../print/text.ts'
 import type { Paint, Tone } from '../print/text.ts'
 
 /** What a command shows: a recording, and its state at `--leaf` or `--at`, or else its latest state. */

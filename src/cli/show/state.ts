@@ -1,11 +1,24 @@
 import { condensationOf, planCondensation, stuckDetector, usageTotals } from '../../context/index.ts'
 import { deriveEventId } from '../../event/index.ts'
-import { EVENT_KINDS, findEvent, listPendingCalls, listWorkingCalls, maskSecrets } from '../../index.ts'
-import { reduce, viewEvents } from '../../index.ts'
+import {
+  EVENT_KINDS,
+  findEvent,
+  listPendingCalls,
+  listWorkingCalls,
+  maskSecrets,
+  reduce,
+  viewEvents,
+} from '../../index.ts'
 import type { State } from '../../index.ts'
 import { describeEntry, describeEvent, STATUS_TONES } from '../../inspector/index.ts'
-import { cutPoints, isPending, listDroppedResults, listLeaves } from '../../state/index.ts'
-import { listPendingBatches, unitEvents } from '../../state/index.ts'
+import {
+  cutPoints,
+  isPending,
+  listDroppedResults,
+  listLeaves,
+  listPendingBatches,
+  unitEvents,
+} from '../../state/index.ts'
 import type { Unit, ViewItem } from '../../state/index.ts'
 import { PLACEHOLDER_SUMMARY } from '../commands.ts'
 import { counted, fit, glimpse, pad, type Tone } from '../print/text.ts'

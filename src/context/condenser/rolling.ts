@@ -9,8 +9,13 @@ import { type Unit, unitEvents } from '../../view/units.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions } from '../blocks.ts'
 import { firstFit, withoutBlocks, type WriteMessages } from '../budget.ts'
 import { counted, type CountTokens, estimateTokens } from '../estimate.ts'
-import type { CondensationTrigger, Condenser, CondenserDecision, RefusalCode } from './condenser.ts'
-import type { RefusalReason } from './condenser.ts'
+import type {
+  CondensationTrigger,
+  Condenser,
+  CondenserDecision,
+  RefusalCode,
+  RefusalReason,
+} from './condenser.ts'
 import { checkBudget, type SummaryBudget, type SummaryRequest, summaryRequest } from './summary-request.ts'
 
 /** When a view is condensed, and by how much. */

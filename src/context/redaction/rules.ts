@@ -1,8 +1,14 @@
 import { checkOptionNames } from '../../event/check-value.ts'
 import { ColloquyError } from '../../event/errors.ts'
 import { type Finder, literalFinder, MIN_SECRET } from './find-secrets.ts'
-import { BUILT_IN, builtInFinder, fieldFinder, patternFinder, SECRET_FIELDS } from './known-forms.ts'
-import { secretFields } from './known-forms.ts'
+import {
+  BUILT_IN,
+  builtInFinder,
+  fieldFinder,
+  patternFinder,
+  SECRET_FIELDS,
+  secretFields,
+} from './known-forms.ts'
 import type { BuiltInPattern, IsSecretField } from './known-forms.ts'
 import { isPartOfMasks, masker, type Masker } from './mask.ts'
 

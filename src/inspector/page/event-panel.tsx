@@ -7,8 +7,18 @@ import { lineNumber } from '../model/replayed.ts'
 import { explain, type Finding, ruleOf } from '../../explain/index.ts'
 import { isColloquyError } from '../../event/errors.ts'
 import { linkWith, type Reader, stateHere } from './session.ts'
-import { ConversationLink, EventLink, EventLinks, describe, Json, kindText, More, Pairs } from './parts.tsx'
-import { Section, digits } from './parts.tsx'
+import {
+  ConversationLink,
+  describe,
+  digits,
+  EventLink,
+  EventLinks,
+  Json,
+  kindText,
+  More,
+  Pairs,
+  Section,
+} from './parts.tsx'
 import { sentenceOf } from '../../laws/sentences.ts'
 import { LONG_LOG } from '../log-document.ts'
 

@@ -8,8 +8,19 @@ import { progressText, WORK_STATUSES } from '../describe.ts'
 import { glimpse } from '../glimpse.ts'
 import { childNames, workSpans, workStatus } from '../model/calls.ts'
 import { type Reading, tokensOfUnit, totalOf, type UnitRow, unitRows } from '../model/view-reading.ts'
-import { ConversationLink, describe, differ, digits, EventLink, EventLinks, Fold, More } from './parts.tsx'
-import { Section, Table, wordsOf } from './parts.tsx'
+import {
+  ConversationLink,
+  describe,
+  differ,
+  digits,
+  EventLink,
+  EventLinks,
+  Fold,
+  More,
+  Section,
+  Table,
+  wordsOf,
+} from './parts.tsx'
 import { positionIn, type Reader, stateHere } from './session.ts'
 import { countIn, removedWholeUnits } from '../../explain/removal.ts'
 import { findEventIn } from '../../log/log.ts'

@@ -1,6 +1,10 @@
-import type { ConversationFilter, ConversationOrder } from '../../store/contract/conversation-record.ts'
-import type { ConversationQuery, ConversationRecord } from '../../store/contract/conversation-record.ts'
-import type { NewConversation } from '../../store/contract/conversation-record.ts'
+import type {
+  ConversationFilter,
+  ConversationOrder,
+  ConversationQuery,
+  ConversationRecord,
+  NewConversation,
+} from '../../store/contract/conversation-record.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import { type Check, large, test } from './check.ts'

@@ -6,8 +6,16 @@ import { describeFailure, hold, kitCase, LawBroken, same, skipReasons } from '..
 import type { EventFilterQuery, Query, Received, ServerClientOptions, ServerPage } from './client.ts'
 import { bodyOf, serverClient, serverPages } from './client.ts'
 import { caughtUp, LIVE, received } from './live-cases.ts'
-import { callsIn, CONFIRMATION, holdPaired, holdPrefixes, nextWaits, resultsOf, RUNS } from './run-cases.ts'
-import { STOPS } from './run-cases.ts'
+import {
+  callsIn,
+  CONFIRMATION,
+  holdPaired,
+  holdPrefixes,
+  nextWaits,
+  resultsOf,
+  RUNS,
+  STOPS,
+} from './run-cases.ts'
 import { textOf } from './script.ts'
 import type { Capability, ServerCheck, ServerConformanceOptions } from './trial.ts'
 import { holdRefusal, it, RESTING, test, Trial } from './trial.ts'
