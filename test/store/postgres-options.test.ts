@@ -15,9 +15,15 @@ it.each([
   {},
   { connectionString: 'postgres://localhost/x' },
   { url: 'postgres://localhost/x', client: {} },
+  { url: 'postgres://localhost/x', client: { query: () => null } },
+  { url: new URL('postgres://localhost/x') },
+  { url: 5 },
+  { client: {} },
 ])('postgresStore rejects %j as options', (options) => {
+  const message = 'The options of `postgresStore` must have either `url` (a string) or `client`'
+  const error = { code: 'invalid_argument', message: expect.stringContaining(message) }
   expect(() => postgresStore(options as unknown as PostgresStoreOptions)).toThrow(
-    /The options of `postgresStore` must have either `url` \(a string\) or `client`/,
+    expect.objectContaining(error),
   )
 })
 
