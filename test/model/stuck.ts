@@ -3,7 +3,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
-import { renderMessage } from '../../src/messages/neutral.ts'
 import type { StuckThresholds } from '../../src/context/stuck.ts'
 import { readBranch } from './branch.ts'
 import { headAt } from './naive.ts'
@@ -74,10 +73,23 @@ const outcomeOf = ({ event }: Item): unknown =>
   event.kind === 'MessageEvent' &&
   (event.llm_message as { readonly reply?: { readonly outcome?: unknown } | null }).reply?.outcome
 /** Whether no request contains anything of a failed or broken-off reply. */
-const isLost = (item: Item): boolean =>
-  ['failed', 'broken_off'].includes(outcomeOf(item) as string) &&
-  item.event.kind === 'MessageEvent' &&
-  renderMessage(item.event) === null
+function isLost(item: Item): boolean {
+  const { event } = item
+  if (event.kind !== 'MessageEvent' || !['failed', 'broken_off'].includes(outcomeOf(item) as string))
+    return false
+  const { role, content, reasoning_content, thinking_blocks, responses_reasoning_item } = event.llm_message
+  const { parts } = (event.llm_message as { readonly reply?: { readonly parts?: unknown } }).reply ?? {}
+  const isBlank = (text: string | null | undefined): boolean => /^[\s\u0085\u001c-\u001f]*$/.test(text ?? '')
+  const isEmpty = [...(content ?? []), ...(event.extended_content ?? [])].every((part) =>
+    part.type === 'text'
+      ? isBlank(part.text as string)
+      : part.type === 'image' && isDeepStrictEqual(part.image_urls, []),
+  )
+  const hasOthers = Array.isArray(parts) && parts.some((part) => Object.hasOwn(Object(part), 'other'))
+  const reasons =
+    !isBlank(reasoning_content) || (thinking_blocks ?? []).length > 0 || responses_reasoning_item
+  return role === 'tool' || (isEmpty && (role !== 'assistant' || !(reasons || hasOthers)))
+}
 const isFailed = (step: Batch): boolean =>
   step.results.every(
     ({ event }) =>
