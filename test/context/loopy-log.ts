@@ -1,6 +1,7 @@
 /** Arbitrary logs in which an agent loops, with events that could hide or imitate a loop. */
 
 import * as fc from 'fast-check'
+import type { Content } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import {
   action,
@@ -34,6 +35,8 @@ type Step =
   | {
       readonly do:
         | 'agent'
+        | 'failed reply'
+        | 'empty failed reply'
         | 'user'
         | 'environment'
         | 'nudge'
@@ -76,6 +79,8 @@ const otherStep: fc.Arbitrary<Step> = fc.oneof(
     weight: 6,
     arbitrary: fc.constantFrom<Step>(
       { do: 'environment' },
+      { do: 'failed reply' },
+      { do: 'empty failed reply' },
       { do: 'nudge' },
       { do: 'pause' },
       { do: 'hook' },
@@ -114,7 +119,11 @@ function swapped(step: Step, swap: Swap): Step {
 /** Repeated steps, some rounds followed by another event. */
 const loop: fc.Arbitrary<readonly Step[]> = fc
   .record({
-    steps: fc.oneof(fc.tuple(reply), fc.tuple(reply, reply), fc.constant<Step[]>([{ do: 'agent' }])),
+    steps: fc.oneof(
+      fc.tuple(reply),
+      fc.tuple(reply, reply),
+      fc.constantFrom<Step[]>([{ do: 'agent' }], [{ do: 'empty failed reply' }]),
+    ),
     times: fc.integer({ min: 1, max: 6 }),
     between: fc.array(fc.option(otherStep, { nil: null, freq: 3 }), { maxLength: 4 }),
     swap: fc.constantFrom<Swap>('nothing', 'nothing', 'calls', 'ends', 'errors'),
@@ -150,6 +159,10 @@ function writeEvent(what: Exclude<Step['do'], 'reply' | 'forget' | 'forget user'
   switch (what) {
     case 'agent':
       return agent(id)
+    case 'failed reply':
+      return failedReply(id, [{ type: 'text', text: id }])
+    case 'empty failed reply':
+      return failedReply(id, [])
     case 'user':
       return user(id)
     case 'environment':
@@ -167,6 +180,11 @@ function writeEvent(what: Exclude<Step['do'], 'reply' | 'forget' | 'forget user'
     case 'system':
       return system(id)
   }
+}
+
+function failedReply(id: string, content: readonly Content[]): Event {
+  const reply = { outcome: 'failed' as const, tokens: [9, 1] as const }
+  return { ...agent(id), llm_message: { role: 'assistant', content: [...content], reply } } as Event
 }
 
 /** Writes the calls of a reply, then their results. */
