@@ -6,7 +6,7 @@ import { eventKindOf } from '../../log/entry.ts'
 import { findEventIn } from '../../log/log.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
-import { hasNoPrompt } from '../../state/status.ts'
+import { hasNoPrompt, type Status } from '../../state/status.ts'
 import type { Store } from '../../store/contract/store.ts'
 
 export function hasUnfinishedRun(state: State): boolean {
@@ -33,11 +33,13 @@ export async function wasHandled(store: Pick<Store, 'read'>, id: string, from: n
 }
 
 const isOfRun = (fact: Fact): boolean =>
+  (!isQuarantined(fact) && fact.source === 'agent') || reportsStatus(fact, 'running')
+
+export const reportsStatus = (fact: Fact, status: Status): boolean =>
   !isQuarantined(fact) &&
-  (fact.source === 'agent' ||
-    (fact.kind === 'ConversationStateUpdateEvent' &&
-      fact.key === 'execution_status' &&
-      fact.value === 'running'))
+  fact.kind === 'ConversationStateUpdateEvent' &&
+  fact.key === 'execution_status' &&
+  fact.value === status
 
 /** Resolves when a run has appended an event at position `from` or later, or when the signal is aborted. */
 export async function awaitRun(conversation: Conversation, from: number, signal: AbortSignal): Promise<void> {

@@ -8,10 +8,10 @@ import { checkOptionNames } from '../../event/check-value.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
-import type { Status } from '../../state/status.ts'
 import { isTransient } from '../../store/kit/errors.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { wholeInfoOf } from '../conversations/info.ts'
+import { reportsStatus } from '../conversations/run-progress.ts'
 import type { Runs } from '../conversations/runs.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './server-frames.ts'
@@ -292,12 +292,6 @@ async function* stream(
 }
 
 const movesStatus = (fact: Fact): boolean => !isQuarantined(fact) && KINDS[fact.kind].movesStatus
-
-const reportsStatus = (fact: Fact, status: Status): boolean =>
-  !isQuarantined(fact) &&
-  fact.kind === 'ConversationStateUpdateEvent' &&
-  fact.key === 'execution_status' &&
-  fact.value === status
 
 const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
