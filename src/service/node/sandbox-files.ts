@@ -162,15 +162,15 @@ export const readBytesOf = (path: string, limit: number): Promise<Uint8Array<Arr
     return new Uint8Array(await handle.readFile())
   })
 
-async function guarded<T>(work: () => Promise<T>): Promise<T> {
+export async function guarded<T>(work: () => Promise<T>, problems = PROBLEMS): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw problemOf(error)
+    throw problemOf(error, problems)
   }
 }
 
-export function problemOf(error: unknown, problems = PROBLEMS): unknown {
+function problemOf(error: unknown, problems = PROBLEMS): unknown {
   const problem = problems[(error as NodeJS.ErrnoException).code ?? '']
   return problem === undefined ? error : new HttpProblem(...problem)
 }

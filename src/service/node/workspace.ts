@@ -3,7 +3,7 @@ import { lstat, mkdir, open } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
 import type { Workspace } from '../workspace/workspace.ts'
-import { isInside, MAX_PATH_BYTES, problemOf, PROBLEMS, type Problems } from './sandbox-files.ts'
+import { isInside, MAX_PATH_BYTES, guarded, PROBLEMS, type Problems } from './sandbox-files.ts'
 
 const CHANGED = [409, 'The path changed during the request. Retry.'] as const
 
@@ -31,11 +31,7 @@ export function directoryWorkspace(folder: string): Workspace {
       if (!isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
       if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw new HttpProblem(400, 'The path is too long.')
       const parts = partsBelow([absolute, root], path)
-      try {
-        await make(root, parts)
-      } catch (error) {
-        throw problemOf(error, WORKSPACE_PROBLEMS)
-      }
+      await guarded(() => make(root, parts), WORKSPACE_PROBLEMS)
     },
   }
 }
