@@ -49,8 +49,6 @@ export function extended({ document, states, loaded }: Replayed, facts: readonly
 export const stateOf = ({ states }: Replayed, position: number): State =>
   states[Math.min(Math.max(position, 0), states.length - 1)] as State
 
-export const lineNumber = ({ document }: Replayed, seq: number): number => document.lines?.[seq] ?? seq + 1
-
 export function usageAt({ states }: Replayed, position: number): Usage {
   const entries = states.at(-1)?.log.entries.slice(0, position) ?? []
   return usageOfEvents(entries.flatMap(({ event, inTree }) => (event === null || !inTree ? [] : [event])))

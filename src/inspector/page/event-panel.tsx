@@ -3,7 +3,6 @@ import { useMemo } from 'preact/hooks'
 import { safe } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
 import { callOf, childNames } from '../model/calls.ts'
-import { lineNumber } from '../model/replayed.ts'
 import { explain, type Finding, ruleOf } from '../../explain/index.ts'
 import { isColloquyError } from '../../event/errors.ts'
 import { linkWith, type Reader, stateHere } from './session.ts'
@@ -30,6 +29,7 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
   if (entry === undefined) return <p class="quiet">Before the first event of the log.</p>
   const described = describe(entry)
   const { id, timestamp, parent, warnings, event, quarantined } = entry
+  const line = replayed.document.lines?.[entry.seq] ?? entry.seq + 1
   const child = names.get(callOf(event) ?? '')
   return (
     <div>
@@ -38,10 +38,7 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
         rows={[
           ['kind', kindText(entry)],
           ['id', id === null ? 'none is readable' : <span class="mono">{safe(id)}</span>],
-          [
-            'position',
-            `${position} of ${replayed.states.length - 1}, line ${lineNumber(replayed, entry.seq)}`,
-          ],
+          ['position', `${position} of ${replayed.states.length - 1}, line ${line}`],
           ['time', timestamp === null ? 'none' : safe(timestamp)],
           [
             'parent',

@@ -42,7 +42,8 @@ export class CallTokens {
     const expires_at = new Date(Date.now() + seconds * 1_000).toISOString()
     const hash = await sha256(token)
     await this.#records.update(await callbackId(conversationId, actionId), () => ({ hash, expires_at }))
-    return { token, expires_at, path: callPath(conversationId, actionId) }
+    const path = `/api/conversations/${encodeURIComponent(conversationId)}/calls/${encodeURIComponent(actionId)}/complete`
+    return { token, expires_at, path }
   }
 
   /** Whether a token is valid. Compares hashes in constant time; if no hash is stored, compares with zeros instead. */
@@ -58,9 +59,6 @@ const isCurrent = ({ expires_at }: { readonly expires_at: string }): boolean =>
 
 const callbackId = (conversationId: string, actionId: string): Promise<string> =>
   sha256(`${plainId(conversationId)}\n${actionId}`)
-
-const callPath = (conversationId: string, actionId: string): string =>
-  `/api/conversations/${encodeURIComponent(conversationId)}/calls/${encodeURIComponent(actionId)}/complete`
 
 const PATH = /^\/api\/conversations\/([^/]+)\/calls\/([^/]+)\/complete$/
 

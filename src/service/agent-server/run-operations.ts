@@ -126,7 +126,9 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     async work({ conversation }, { accept, reason }) {
       // A second rejection, for example from a double click, changes nothing.
       if (!accept) {
-        await appendDecision(conversation, (state) => rejectAll(state, reason))
+        await appendDecision(conversation, (state) =>
+          state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : [],
+        )
         return
       }
       await lifecycle.runs.request(conversation.id, async (reserve) => {
@@ -153,10 +155,9 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
           isIdle = state.header.status === 'idle' || events.some(isStatusUpdate)
           return events
         }
-        const reserveIfIdle: Reserve = async (eventId) => {
+        const end = await appendDecision(conversation, decide, async (eventId) => {
           if (isIdle) await reserve(eventId)
-        }
-        const end = await appendDecision(conversation, decide, reserveIfIdle)
+        })
         return { conversation, from: isIdle ? end : null }
       })
     },
@@ -211,9 +212,6 @@ function approveAll(state: State): readonly Event[] {
     executable.map(({ id }) => id),
   )
 }
-
-const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
-  state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
 function reject(state: State, ids: readonly string[], reason: string | undefined, lease: object | null) {
   // After a crash during a pause, no run executes the calls that have started.

@@ -76,8 +76,7 @@ class Connection {
       if (why === 'first') this.close(CLOSE.tooLarge, 'The first frame may contain only a key')
       else this.close(CLOSE.busy, 'Too much data is being sent; try again later')
     })
-    const resetMissed = (): void => void (this.#missed = 0)
-    for (const event of ['pong', 'ping', 'message'] as const) socket.on(event, resetMissed)
+    for (const event of ['pong', 'ping', 'message'] as const) socket.on(event, () => (this.#missed = 0))
     // After a broken frame or the loss of the peer, the socket closes itself with a suitable code.
     socket.on('error', () => undefined)
     socket.on('close', () => this.#end())

@@ -36,7 +36,8 @@ export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOU
     await orAborted(ask(llm, signal), signal)
     return { valid: true, error: null }
   } catch (error) {
-    if (signal.aborted || isTimeout(error)) return { valid: true, error: null }
+    if (signal.aborted || (error instanceof Error && error.name === 'TimeoutError'))
+      return { valid: true, error: null }
     if (error instanceof Refusal) return refused(error.type, error.message)
     if (!(error instanceof Error)) return refused('Error', WITHHELD)
     const secrets = secretsIn(llm)
@@ -76,8 +77,6 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
   }
   return values.some((value) => reveals(value.toLowerCase())) ? null : scrubbed
 }
-
-const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
  * Calls Chat Completions at `base_url` for one token, or for 16 if the model rejects `max_tokens`. A rate limit

@@ -169,8 +169,7 @@ export class Trial {
   async within<T>(law: string, what: string, work: Promise<T>): Promise<T> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const late = new Promise<never>((_, reject) => {
-      const expire = (): void => reject(new LawBroken(law, `timeout: ${what}`))
-      timer = setTimeout(expire, this.#timeout)
+      timer = setTimeout(() => reject(new LawBroken(law, `timeout: ${what}`)), this.#timeout)
     })
     try {
       return await Promise.race([work, late])
