@@ -80,12 +80,14 @@ export function imageTypeOf(base64: string): ImageType | undefined {
   return base64.startsWith('UklGR') && base64.startsWith('RUJQ', 12) ? 'image/webp' : undefined
 }
 
+type FileHost = 'openai' | 'anthropic' | 's3'
+
 export interface FileRef {
   readonly mediaType: string | null
   readonly from:
     | { readonly data: string }
     | { readonly url: string }
-    | { readonly id: string; readonly provider: 'openai' | 'anthropic' | 's3' }
+    | { readonly id: string; readonly provider: FileHost }
   readonly name: string | null
 }
 
@@ -275,12 +277,7 @@ function urlReading(url: Field, type?: Field, name?: Field): Reading | null {
   return fileReading(type, { url }, name)
 }
 
-function uploadReading(
-  id: Field,
-  provider: 'openai' | 'anthropic' | 's3',
-  type: Field,
-  name: Field,
-): Reading | null {
+function uploadReading(id: Field, provider: FileHost, type: Field, name: Field): Reading | null {
   return isText(id) ? fileReading(type, { id, provider }, name) : null
 }
 

@@ -75,7 +75,9 @@ function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'inpu
     for (const element of list ?? []) {
       const inner = objectOf(element)
       const position = next()
-      add({ line: position, fields: inner, stray: inner === element ? null : strayOf(element, position) })
+      const stray =
+        inner === element ? null : { line: position, raw: JSON.stringify(element), value: element }
+      add({ line: position, fields: inner, stray })
     }
     if (isReply) add({ line: next(), fields: { ...fields, [field]: undefined } })
   }
@@ -87,12 +89,6 @@ const isWhole = ({ type, role, output }: RawObject): boolean =>
 
 const promptField = (request: RawObject): string =>
   (request['system'] ?? null) === null ? 'instructions' : 'system'
-
-const strayOf = (value: JsonValue, line: number): SessionRecord => ({
-  line,
-  raw: JSON.stringify(value),
-  value,
-})
 
 function unreadFields(request: RawObject, field: string, isReply: boolean): RawObject | null {
   const prompt = promptField(request)

@@ -555,8 +555,7 @@ function addReply(id: string, lines: readonly Line[], writer: SessionWriter): vo
   const isCopied = Object.keys(usage).length > 0 && lines.some(({ fields }) => 'forkedFrom' in fields)
   const first = lines[0]?.record.line ?? 0
   if (blocks.length === 0) return writer.note('replies without content', first)
-  const calls: Origin[] = []
-  for (const { block, origin } of blocks) if (block['type'] === 'tool_use') calls.push(origin)
+  const calls = blocks.flatMap(({ block, origin }) => (block['type'] === 'tool_use' ? [origin] : []))
   const stop = lines.findLast(({ message }) => stringOf(message['stop_reason']) !== '')
   const reply = fromAnthropic({
     ...lines.at(-1)?.message,
@@ -572,17 +571,14 @@ function addReply(id: string, lines: readonly Line[], writer: SessionWriter): vo
 
 /** Returns the blocks of a reply in order, each once, because a rewritten reply repeats its blocks. */
 function replyBlocks(lines: readonly Line[], writer: SessionWriter): ReplyBlock[] {
-  const blocks: ReplyBlock[] = []
-  for (const { record, uuid, time, blocks: all } of lines) {
-    for (let index = 0; index < all.length; index += 1) {
-      const block = all[index] ?? {}
+  const blocks = lines.flatMap(({ record, uuid, time, blocks: all }) =>
+    all.map((block, index) => {
       const id = uuid === null || index === 0 ? uuid : `${uuid}.${index}`
-      blocks.push({ block, origin: { line: record.line, id, time } })
-    }
-  }
+      return { block, origin: { line: record.line, id, time } }
+    }),
+  )
   if (blocks.length < 2) return blocks
-  const sizes = new Set<string | number>()
-  for (const { block } of blocks) sizes.add(blockSize(block))
+  const sizes = new Set(blocks.map(({ block }) => blockSize(block)))
   if (sizes.size === blocks.length) return blocks
   // Compare the texts of blocks only if the blocks have equal sizes.
   const seen = new Set<string>()

@@ -10,14 +10,8 @@ import type { TimelineReply } from '../messages/timeline.ts'
  */
 export function contentOf(value: unknown): Content[] {
   if (typeof value === 'string') return value === '' ? [] : [textPart(value)]
-  if (Array.isArray(value)) {
-    const content: Content[] = []
-    for (const part of value as readonly unknown[]) {
-      const one = isObject(part) ? contentPart(part) : valuePart(part)
-      if (one !== null) content.push(one)
-    }
-    return content
-  }
+  if (Array.isArray(value))
+    return value.flatMap((part: unknown) => (isObject(part) ? contentPart(part) : valuePart(part)) ?? [])
   if (value === null || value === undefined) return []
   return [valuePart(value)]
 }

@@ -290,10 +290,11 @@ function withoutCalls(reply: Reply, why: string, hasResult: HasResult): Reply {
 function readReply(message: RawObject, blocks: readonly RawObject[], id: string): Reply {
   const model = stringOf(message['model'])
   const api = stringOf(message['api'])
-  const count = (field: string): number => countOf(message, field)
+  const usage = objectOf(message['usage'])
+  const count = (field: string): number => (typeof usage[field] === 'number' ? usage[field] : 0)
   const [cached, written] = [count('cacheRead'), count('cacheWrite')]
   // Usage beyond the counts, such as costs, is kept in the provider's fields.
-  const more = moreOf(objectOf(message['usage']), ...PI_COUNTS)
+  const more = moreOf(usage, ...PI_COUNTS)
   if (api.startsWith('anthropic') || (api === '' && message['provider'] === 'anthropic'))
     return fromAnthropic({
       id,
@@ -334,11 +335,6 @@ function readReply(message: RawObject, blocks: readonly RawObject[], id: string)
 }
 
 const PI_COUNTS = ['input', 'output', 'cacheRead', 'cacheWrite', 'totalTokens'] as const
-
-const countOf = (message: RawObject, field: string): number => {
-  const count = objectOf(message['usage'])[field]
-  return typeof count === 'number' ? count : 0
-}
 
 function stopOf({ stopReason }: RawObject, calls: string, end: string, limit: string): string {
   return stopReason === 'toolUse' ? calls : stopReason === 'length' ? limit : end

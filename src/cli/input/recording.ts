@@ -106,10 +106,10 @@ export async function openFacts(name: string, from: From | undefined, io: Io): P
     if (opened.form === 'document') rejectDocument(first)
     return { ...opened, facts: decodePieces(all), session: null }
   }
-  const replaced: number[] = []
-  const records = await withCodexHistory(await recordsIn(all, replaced), async (id) => {
+  const { records: own, replaced } = await recordsIn(all)
+  const records = await withCodexHistory(own, async (id) => {
     const file = await findRollout(name, id)
-    return file === null ? null : recordsIn((await openInput(file, io)).pieces, [])
+    return file === null ? null : (await recordsIn((await openInput(file, io)).pieces)).records
   })
   const { notes, ...read } = readSession(records, { from: format })
   const what = 'bytes that are not UTF-8, replaced'
@@ -118,19 +118,17 @@ export async function openFacts(name: string, from: From | undefined, io: Io): P
   return { ...opened, facts: factsOf(session), session }
 }
 
-/** Reads records. Replaces bytes that are not UTF-8, and adds the numbers of such lines of JSON to `replaced`. */
-async function recordsIn(
-  pieces: AsyncIterable<readonly Piece[]>,
-  replaced: number[],
-): Promise<SessionRecord[]> {
+/** Reads records. Replaces bytes that are not UTF-8; `replaced` has the numbers of such lines of JSON. */
+async function recordsIn(pieces: AsyncIterable<readonly Piece[]>) {
   const records: SessionRecord[] = []
+  const replaced: number[] = []
   for await (const some of pieces)
     for (const { line, bytes } of some) {
       const value = valueOf(bytes)
       if (value !== undefined && !isUtf8(bytes)) replaced.push(line)
       records.push({ line, raw: bytes.toString('utf8'), value })
     }
-  return records
+  return { records, replaced }
 }
 
 export async function* factsOf({ facts }: Session): AsyncIterableIterator<readonly ReadFact[]> {

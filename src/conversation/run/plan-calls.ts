@@ -81,12 +81,10 @@ const MAX_LOST = 2
 
 /** Whether two runs or more were lost after a position. A third run could crash, too. O(events since). */
 export function isLostTwice({ log: { entries } }: State, seq: number): boolean {
-  let lost = 0
-  for (let index = seq + 1; index < entries.length; index += 1) {
-    const event = entries.get(index)?.event
-    if (event?.kind === 'ConversationErrorEvent' && event.code === 'RunLost') lost += 1
-  }
-  return lost >= MAX_LOST
+  const lost = entries
+    .slice(seq + 1)
+    .filter(({ event }) => event?.kind === 'ConversationErrorEvent' && event.code === 'RunLost')
+  return lost.length >= MAX_LOST
 }
 
 /**

@@ -407,7 +407,7 @@ function typedForm(kind: unknown, result: Result | undefined) {
   // The local shell has the id of the call in another field.
   const name = { [kind === 'local_shell_call' ? 'id' : 'call_id']: call.id }
   const isSame = first !== undefined && isItem(first) && first.block['type'] === type && pieces.length === 1
-  const output = isSame ? { ...first.block, ...name } : form.output(contentOf(pieces) as JsonValue, result)
+  const output = isSame ? first.block : form.output(contentOf(pieces) as JsonValue, result)
   return output && { fields: form.fields(call), output: { type, ...name, ...without(output, 'id'), ...name } }
 }
 

@@ -163,7 +163,7 @@ async function end(
       const from = completion === null ? null : completion.seq + 1
       const isWanted =
         from !== null &&
-        canRunAfterCompletion(await conversation.state(), from - 1) &&
+        canRunAfterCompletion(await conversation.state(), from) &&
         !(await wasHandled(store, conversation.id, from))
       return { conversation, from: isWanted ? from : null }
       // A completion is accepted even if no slot is free; its run waits for one.

@@ -24,9 +24,9 @@ interface WatchedConversation {
   readonly from: number
 }
 
-/** Whether the completion at a position can start a run. A completion outside HEAD's branch cannot. */
-export const canRunAfterCompletion = ({ header: { status }, log }: State, seq: number): boolean => {
-  const completion = log.entries.get(seq)
+/** Whether the completion just before `from` can start a run. A completion outside HEAD's branch cannot. */
+export const canRunAfterCompletion = ({ header: { status }, log }: State, from: number): boolean => {
+  const completion = log.entries.get(from - 1)
   if (completion === undefined || !isOnPathIn(completion, log.head)) return false
   return status === 'idle' || status === 'running'
 }
@@ -193,7 +193,7 @@ export class LostRuns {
 
   async #runFrom(conversation: Conversation, from: number): Promise<void> {
     if (await wasHandled(this.#parts.engine.store, conversation.id, from)) return
-    if (canRunAfterCompletion(await conversation.state(), from - 1))
+    if (canRunAfterCompletion(await conversation.state(), from))
       await this.#parts.runs.join(conversation, from)
   }
 
