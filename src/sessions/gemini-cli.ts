@@ -57,12 +57,7 @@ function say(step: Message, isListed: boolean, { writer, returns: ways, messages
   const from = writer.facts.length
   const origin = { line: record.line, id: name, time: fields['timestamp'] }
   readMessage(isRepeated && isListed ? free : fields, record, origin, writer)
-  if (id === null) return
-  const events: string[] = []
-  for (const { fact } of writer.facts.slice(from))
-    if ('kind' in fact && fact.kind !== 'ConversationStateUpdateEvent' && fact.id !== undefined)
-      events.push(fact.id)
-  texts.set(id, { step, events })
+  if (id !== null) texts.set(id, { step, events: writer.idsSince(from) })
 }
 
 function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Chat): void {

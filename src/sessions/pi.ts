@@ -100,18 +100,10 @@ function readEntry(record: SessionRecord, tree: Tree): void {
   }
   const before = writer.facts.length
   readTyped(type, entry, record, origin, tree)
-  const first = firstFrom(before, writer)
+  const [first] = writer.idsSince(before)
   if (first !== undefined) firsts.set(first, record.line)
   if (id !== null) lines.set(id, record.line)
   if (hasPlace) heads.set(id, first === undefined && above !== undefined ? above : writer.head)
-}
-
-function firstFrom(from: number, { facts }: SessionWriter): string | undefined {
-  for (let index = from; index < facts.length; index += 1) {
-    const fact = facts[index]?.fact
-    if (fact !== undefined && 'kind' in fact && fact.kind !== 'ConversationStateUpdateEvent') return fact.id
-  }
-  return undefined
 }
 
 function readTyped(type: string, entry: RawObject, record: SessionRecord, origin: Origin, tree: Tree): void {

@@ -189,6 +189,14 @@ export class SessionWriter {
     return unusedId
   }
 
+  /** Returns the ids of the events since a position, without state updates and quarantined events. */
+  idsSince(position: number): string[] {
+    return this.facts.slice(position).flatMap(({ fact }) => {
+      const isPlace = 'kind' in fact && fact.kind !== 'ConversationStateUpdateEvent'
+      return isPlace ? (fact.id ?? []) : []
+    })
+  }
+
   update(key: string, value: JsonValue, origin: Origin): void {
     this.add({ kind: 'ConversationStateUpdateEvent', source: 'environment', key, value }, origin)
   }
@@ -328,8 +336,7 @@ export class SessionWriter {
     const first = where === 'front' ? remaining.findIndex((one) => !isPrompt(one)) : -1
     const before = first < 0 ? remaining : remaining.slice(0, first)
     // The file may use the same id for an event and a summary. The id is listed once.
-    const forgotten = new Set<string>()
-    for (const one of sight) if (!isKept(one)) forgotten.add(one.id)
+    const forgotten = new Set(sight.filter((one) => !isKept(one)).map(({ id }) => id))
     const id = this.add(
       {
         kind: 'Condensation',

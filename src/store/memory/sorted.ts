@@ -81,6 +81,13 @@ export class SortedList<T> {
 export const firstFrom = <T>(list: readonly T[], isBefore: (item: T) => boolean): number =>
   firstIndex(0, list.length, (index) => !isBefore(list[index] as T))
 
+/** Returns at most `limit` items for which `fits` is true. Does not read the items after them. */
+export function firstOf<T>(items: Iterable<T>, limit: number, fits: (item: T) => boolean = () => true): T[] {
+  const first: T[] = []
+  for (const item of items) if (fits(item) && first.push(item) === limit) break
+  return first
+}
+
 /** Yields the items of several walks in one strict order. O(log walks) per item. */
 export function* merge<T>(
   walks: readonly IterableIterator<T>[],

@@ -31,7 +31,7 @@ import type { Clock } from '../kit/record.ts'
 import { Conversations, type Kept } from './conversations.ts'
 import type { LogRow } from './log.ts'
 import { contextIn, countLog, eventOf, replaceFacts, rowOf, searchLog, writeDecision } from './log.ts'
-import { firstFrom, SortedList } from './sorted.ts'
+import { firstFrom, firstOf, SortedList } from './sorted.ts'
 
 interface TextRow {
   readonly position: bigint
@@ -84,12 +84,9 @@ class MemoryTexts {
 
   #source(query: CheckedTextQuery): TextSource<never, never> {
     const below = (position: bigint | null, count: number): TextRow[] => {
-      const rows: TextRow[] = []
       const isLate = (one: TextRow): boolean => position !== null && one.position >= position
       const range = { isEarly: () => false, isLate, order: null, descending: true }
-      for (const row of this.#rows.between(range))
-        if (matchesText(row, query) && rows.push(row) === count) break
-      return rows
+      return firstOf(this.#rows.between(range), count, (row) => matchesText(row, query))
     }
     return {
       // oxlint-disable-next-line require-yield
@@ -265,15 +262,6 @@ const keysOf = ({ id, keys }: Item): readonly (readonly [name: string, key: stri
   ['', id],
   ...Object.entries(keys),
 ]
-
-function firstOf<T>(items: Iterable<T>, limit: number): T[] {
-  const first: T[] = []
-  for (const item of items) {
-    first.push(item)
-    if (first.length === limit) break
-  }
-  return first
-}
 
 interface ChangeRow extends Pick<FeedRow, 'conversationId' | 'change' | 'from'> {
   readonly index: number

@@ -40,12 +40,15 @@ export interface CheckedConversationFilter {
 }
 
 /** The range of rows that a listing reads, and the filter for each row. */
-export interface Walk extends Pick<CheckedConversationFilter, 'titleContains' | 'public' | 'keys'> {
+export interface Walk {
   readonly by: 'createdAt' | 'updatedAt'
   /** The key whose conversations are read; null for all. */
   readonly key: ListKey | null
   readonly from: bigint | null
   readonly until: bigint | null
+  readonly titleContains: string | null
+  readonly public: boolean | null
+  readonly keys: readonly ListKey[]
   readonly otherFrom: bigint | null
   readonly otherUntil: bigint | null
 }
