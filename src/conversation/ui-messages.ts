@@ -247,8 +247,13 @@ function withText(live: Live, type: 'reasoning' | 'text', text: string | null | 
   return live.map((part) => (part.type === type ? { ...part, text: part.text + text } : part))
 }
 
-const hasReplySince = ({ log: { entries } }: State, from: number): boolean =>
-  entries.slice(from).some(({ event }) => event !== null && isOfReply(event))
+function hasReplySince({ log: { entries } }: State, from: number): boolean {
+  for (let seq = from; seq < entries.length; seq += 1) {
+    const event = entries.get(seq)?.event ?? null
+    if (event !== null && isOfReply(event)) return true
+  }
+  return false
+}
 
 function isOnBranch({ log }: State, id: string): boolean {
   const entry = findEventIn(log, id)

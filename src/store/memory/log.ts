@@ -19,7 +19,7 @@ import type { Digests, LargeString } from '../kit/blobs.ts'
 import { blobsOf, NO_BLOBS, replaceStrings, withReferences } from '../kit/blobs.ts'
 import type { CheckedEventFilter, CheckedEventQuery } from '../kit/query/event-query.ts'
 import { messageText } from '../kit/query/message-text.ts'
-import { firstOf, merge, type Range, SortedList } from './sorted.ts'
+import { merge, type Range, SortedList } from './sorted.ts'
 
 export interface LogRow {
   event: StoredEvent
@@ -195,8 +195,10 @@ export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: numbe
     rows.between({ ...bounds, order, descending }),
   )
   const fits = query.text === null && query.leafId === null ? null : fitness(log, query)
-  const rows = merge(walks, descending ? (a, b) => compareRows(b, a) : compareRows)
-  return firstOf(rows, limit, (row) => fits?.(row) !== false)
+  const matches: LogRow[] = []
+  for (const row of merge(walks, descending ? (a, b) => compareRows(b, a) : compareRows))
+    if (fits?.(row) !== false && matches.push(row) === limit) break
+  return matches
 }
 
 export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
