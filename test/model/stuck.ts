@@ -72,6 +72,8 @@ const isAgentMessage = (unit: Unit): boolean =>
 const outcomeOf = ({ event }: Item): unknown =>
   event.kind === 'MessageEvent' &&
   (event.llm_message as { readonly reply?: { readonly outcome?: unknown } | null }).reply?.outcome
+// oxlint-disable-next-line no-control-regex -- Python's white space
+const isBlank = (text?: string | null): boolean => /^[\s\u0085\u001c-\u001f]*$/.test(text ?? '')
 /** Whether no request contains anything of a failed or broken-off reply. */
 function isLost(item: Item): boolean {
   const { event } = item
@@ -79,7 +81,6 @@ function isLost(item: Item): boolean {
     return false
   const { role, content, reasoning_content, thinking_blocks, responses_reasoning_item } = event.llm_message
   const { parts } = (event.llm_message as { readonly reply?: { readonly parts?: unknown } }).reply ?? {}
-  const isBlank = (text: string | null | undefined): boolean => /^[\s\u0085\u001c-\u001f]*$/.test(text ?? '')
   const isEmpty = [...(content ?? []), ...(event.extended_content ?? [])].every((part) =>
     part.type === 'text'
       ? isBlank(part.text as string)
